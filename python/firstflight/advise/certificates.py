@@ -167,7 +167,7 @@ class CertificateExperiment(Experiment):
             }
         )
         cells = self.cells("simulate")
-        rows = run.transfers.join(users.lazy(), on="client", how="left").collect()
+        rows = run.transfers.join(users.lazy(), on="client", how="left", maintain_order="left").collect()
         options: list[Option] = []
         today = _of(rows, cells[0])
         for cell in cells:
