@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # Modules and thousands of tests stay to the end: a tenth of all the time went to looking through them for garbage.
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def power_stays_on() -> Iterator[None]:
+    """In the tests' own process nothing waits until it is on the disk; a descriptor that is not open stays an error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
 @pytest.fixture(autouse=True)
