@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import xarray as xr
 
 from firstflight.engines.simulate import run_cell
-from firstflight.records import Run
+from firstflight.records import Identity, Run, RunWriter
 from firstflight.report.figure import svg
 from firstflight.scenario import Cell
 from firstflight.scenario.cell import chosen
@@ -44,6 +45,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def q(whole: Run) -> Quantities:
     return STUDY.quantities(whole)
+
+
+def test_a_run_without_a_finished_cell_has_quantities_without_values(tmp_path: Path) -> None:
+    identity = Identity(STUDY.name, "simulate", seed=1, replicates=1, scenario=None)
+    with RunWriter.create(tmp_path / "none", identity, STUDY.cells("simulate")) as none:
+        assert STUDY.quantities(none).absent()["line"].all()
 
 
 def test_bandwidths_have_the_published_quantiles_and_fill_every_bucket() -> None:

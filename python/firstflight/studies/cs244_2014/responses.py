@@ -69,7 +69,7 @@ def always_busy_kbps(initial_window: int) -> float:
 def responses(run: Run, grid: str) -> pl.LazyFrame:
     """The finished responses with the user's `rate_kbps` and the number of her `request`, from 0."""
     users = pl.LazyFrame({"client": range(len(RATES_KBPS)), "rate_kbps": RATES_KBPS}).cast({"client": pl.UInt32})
-    user = [*run.cells[0], "replicate", "client"]
+    user = [*next(iter(run.cells), ()), "replicate", "client"]
     return (
         run.table("transfers", experiment=grid)
         .sort(*user, "start_s")

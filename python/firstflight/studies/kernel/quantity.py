@@ -28,7 +28,7 @@ from firstflight.records import Run
 from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, RESAMPLES, Array, Sample, draws
 
-FROM_ELSEWHERE, RISING = 3, 4
+FROM_ELSEWHERE, RISING = 2, 3
 
 
 class Filling:
@@ -398,7 +398,7 @@ class Quantities:
     @property
     def trials(self) -> int:
         """Number of different fillings of missing cells, which change each result that depends on one."""
-        return max(5, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
+        return max(4, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     @cached_property
     def _fillings(self) -> dict[Quantity, Filling]:

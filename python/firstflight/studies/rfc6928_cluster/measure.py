@@ -65,12 +65,15 @@ def bucket(value: pl.Expr, by: str) -> pl.Expr:
     return sum(others, first).cat.to(pl.Enum(labels(by))).alias(by)
 
 
+_BDP = pl.col("rtt_s") * pl.col("down_bps") / 8
+# Made once: a run has hundreds of parts.
+_BUCKETS = (bucket(pl.col("rtt_s"), "rtt"), bucket(pl.col("down_bps"), "down"), bucket(_BDP, "bdp"))
+_SIZE = bucket((pl.col("bytes") / PAYLOAD_BYTES).ceil(), "segments")
+
+
 def paths(run: Run, **cells: Any) -> pl.LazyFrame:
     """One row per user of each cell, with the buckets of the user's path."""
-    rtt, down = pl.col("rtt_s"), pl.col("down_bps")
-    bdp = rtt * down / 8
-    users = run.table("users", **cells).with_columns(bdp.alias("bdp_bytes"))
-    return users.with_columns(bucket(rtt, "rtt"), bucket(down, "down"), bucket(bdp, "bdp"))
+    return run.table("users", **cells).with_columns(_BDP.alias("bdp_bytes"), *_BUCKETS)
 
 
 def _places(numbers: pl.Series, of: pl.Series) -> pl.Series:
@@ -111,7 +114,7 @@ def responses(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
             (1000 * (pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0))).alias("latency_ms"),
             "segments_sent",
             pl.col("retransmissions").cast(pl.Int32),
-            bucket((pl.col("bytes") / PAYLOAD_BYTES).ceil(), "segments"),
+            _SIZE,
             response.alias("response"),
             # With each window a user is the same.
             *(pl.lit(_places(numbers, users[name])).gather(user).alias(name) for name in ("subnet", *DIMENSIONS[:3])),
