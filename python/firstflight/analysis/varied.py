@@ -31,6 +31,7 @@ _SHARES = {
 }
 # Means over streams.
 _OF_STREAMS = {"mean_delay": "delay_mean_s", "jitter": "jitter_mean_s", "mos": "mos"}
+_OF_DELIVERY = ("mean_delay", "jitter", "lost", "late", "mos")
 _PERCENT: Any = {"least": -100, "unit": "percent"}
 _POINTS: Any = {"least": -100, "most": 100, "unit": "percentage points"}
 METRICS = (
@@ -78,40 +79,39 @@ class Compared:
 
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
     """Every comparison that the finished cells of a run allow. `population`: whether each user has a path."""
-    comparisons = []
-    if aggregated := _is_aggregated(run):
-        rows = _whole(run.aggregates)
-        bins = _whole(run.histograms)
+    aggregated = run.aggregates.head(1).collect().height > 0
+    units = "users" if population and not aggregated else "replicates"
+    streams = _stream_rows(run, list(order))
+    if aggregated:
+        rows, bins = _whole(run.aggregates), _whole(run.histograms)
     else:
         rows = _rows(run, list(order), population)
         segments = rows if population else _with_all_arms(run.transfers).collect()
-    streams = _stream_rows(run, list(order))
+    comparisons = []
+    for key, first, value, fixed in _pairs(order):
+        if aggregated:
+            changes = list(_of_aggregates(_where(rows, fixed), _where(bins, fixed), key, first, value))
+        else:
+            changes = [
+                *_both(_where(rows, fixed), key, first, value, units, _TIMES),
+                *_both(_where(segments, fixed), key, first, value, units, (_RETRANSMITTED,)),
+            ]
+        of_streams = _both(_where(streams, fixed), key, first, value, "replicates", _OF_DELIVERY)
+        for drawn, found in ((units, changes), ("replicates", of_streams)):
+            comparisons += [
+                Compared(key, first, value, fixed, application, metric, _drawn(estimate), drawn, reason)
+                for application, metric, estimate, reason in found
+            ]
+    return comparisons
+
+
+def _pairs(order: Order) -> Iterator[tuple[str, Value, Value, dict[str, Value]]]:
+    """Key, first and another value of it, and the values of the other keys."""
     for key, (first, *values) in order.items():
         others = [name for name in order if name != key]
         for point in itertools.product(*(order[name] for name in others)):
-            fixed = dict(zip(others, point, strict=True))
             for value in values:
-                arms = _where(rows, fixed).filter(_is(rows, key, first) | _is(rows, key, value))
-                units = "users" if population and not aggregated else "replicates"
-                sent = _where(streams, fixed).filter(_is(streams, key, first) | _is(streams, key, value))
-                of_streams = _both(
-                    sent, key, first, value, "replicates", ("mean_delay", "jitter", "lost", "late", "mos")
-                )
-                if aggregated:
-                    both = [*_of_aggregates(arms, _where(bins, fixed), key, first, value)]
-                else:
-                    again = _where(segments, fixed).filter(_is(segments, key, first) | _is(segments, key, value))
-                    both = [
-                        *_both(arms, key, first, value, units, _TIMES),
-                        *_both(again, key, first, value, units, (_RETRANSMITTED,)),
-                    ]
-                for drawn, estimates in ((units, both), ("replicates", of_streams)):
-                    for application, metric, estimate, reason in estimates:
-                        shown = _drawn(estimate)
-                        comparisons.append(
-                            Compared(key, first, value, fixed, application, metric, shown, drawn, reason)
-                        )
-    return comparisons
+                yield key, first, value, dict(zip(others, point, strict=True))
 
 
 def comparison_tables(comparisons: Sequence[Compared], order: Order) -> list[Table]:
@@ -163,16 +163,12 @@ def sentences(comparisons: Sequence[Compared], order: Order) -> list[str]:
     return texts[:3]
 
 
-def _is_aggregated(run: Run) -> bool:
-    return run.aggregates.head(1).collect().height > 0
-
-
 def _where(rows: pl.DataFrame, fixed: Mapping[str, Value]) -> pl.DataFrame:
-    return rows.filter(_is(rows, key, value) for key, value in fixed.items()) if fixed else rows
+    return rows.filter(pl.col(key) == _as_stored(rows, key, value) for key, value in fixed.items()) if fixed else rows
 
 
-def _is(rows: pl.DataFrame, key: str, value: Value) -> pl.Expr:
-    return pl.col(key) == (str(value) if rows.schema[key] == pl.String else value)
+def _as_stored(rows: pl.DataFrame, key: str, value: Value) -> Value:
+    return str(value) if rows.schema[key] == pl.String else value
 
 
 Found = tuple[str, str, Estimate, str]
@@ -182,7 +178,8 @@ Found = tuple[str, str, Estimate, str]
 def _both(
     arms: pl.DataFrame, key: str, first: Value, value: Value, units: str, metrics: Sequence[str]
 ) -> Iterator[Found]:
-    baseline, treatment = (str(side) if arms.schema[key] == pl.String else side for side in (first, value))
+    baseline, treatment = (_as_stored(arms, key, side) for side in (first, value))
+    arms = arms.filter(pl.col(key).is_in([baseline, treatment]))
     design = Design(arm=key, baseline=baseline, treatment=treatment, unit=["replicate"])
     if units == "users":
         in_subnets = arms["subnet"].null_count() == 0
