@@ -179,6 +179,10 @@ def test_a_change_over_replicates_is_in_percent_or_of_shares_in_points() -> None
     assert math.isnan(p50.low)
     assert reason == "5 rows of iw 3 are too few: p50 needs 100, so some 100 replicates"
     assert list(_both(part.filter(pl.col("iw") == 3), "iw", 3, 10, "replicates", ("mean",))) == []
+    # Of 0 and 0.5 the first is given as an integer.
+    shares = part.with_columns(share=(pl.col("iw") == 10) * 0.5)
+    ((_, _, same, _),) = _both(shares, "share", 0, 0.5, "replicates", ("mean",))
+    assert same == mean
 
 
 def test_an_interval_without_width_is_none() -> None:

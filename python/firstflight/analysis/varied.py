@@ -179,7 +179,7 @@ def _both(
     arms: pl.DataFrame, key: str, first: Value, value: Value, units: str, metrics: Sequence[str]
 ) -> Iterator[Found]:
     baseline, treatment = (_as_stored(arms, key, side) for side in (first, value))
-    arms = arms.filter(pl.col(key).is_in([baseline, treatment]))
+    arms = arms.filter((pl.col(key) == baseline) | (pl.col(key) == treatment))
     design = Design(arm=key, baseline=baseline, treatment=treatment, unit=["replicate"])
     if units == "users":
         in_subnets = arms["subnet"].null_count() == 0
