@@ -111,7 +111,7 @@ class ReceivingPeer:
             self._congested = ECE
         if seq <= self._acknowledged:
             self._echo = max(self._echo, stamp)
-        duplicate = [(seq, end)] if end <= self._expected or _covered(self._ahead, seq, end) else []
+        duplicate = [(seq, end)] if end <= self._expected or any(a <= seq and end <= b for a, b in self._ahead) else []
         had_hole = bool(self._ahead)
         if seq > self._expected:
             self._ahead = _inserted(self._ahead, seq, end)
@@ -231,10 +231,6 @@ class SendingPeer:
 def payload_of(how: Parameters) -> int:
     """The most bytes in a segment of the scripted end."""
     return how.mss - (12 if how.timestamps else 0)
-
-
-def _covered(blocks: list[tuple[int, int]], seq: int, end: int) -> bool:
-    return any(left <= seq and end <= right for left, right in blocks)
 
 
 def _inserted(blocks: list[tuple[int, int]], seq: int, end: int) -> list[tuple[int, int]]:

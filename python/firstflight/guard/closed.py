@@ -54,26 +54,23 @@ class Counts(NamedTuple):
     dropped: int
 
 
-class _V4(IPv4Network):
+class _Hashed:
     """A network that keeps its hash: working it out takes a microsecond, and a connection's is looked up ten times."""
 
     def __init__(self, address: Any, strict: bool = True) -> None:
-        super().__init__(address, strict)
+        super().__init__(address, strict)  # type: ignore[call-arg]
         self._hash = super().__hash__()
 
     def __hash__(self) -> int:
         return self._hash
 
 
-class _V6(IPv6Network):
-    """As `_V4`."""
+class _V4(_Hashed, IPv4Network):
+    pass
 
-    def __init__(self, address: Any, strict: bool = True) -> None:
-        super().__init__(address, strict)
-        self._hash = super().__hash__()
 
-    def __hash__(self) -> int:
-        return self._hash
+class _V6(_Hashed, IPv6Network):
+    pass
 
 
 class Closed:

@@ -40,10 +40,6 @@ def _sample(outcome: Outcome) -> int:
     return min(outcome.largest_cwnd, math.ceil(outcome.bytes_acked / _MSS_BYTES))
 
 
-def _static(estimate: LearnedWindow, outcome: Outcome) -> None:
-    """Learns nothing."""
-
-
 def _ewma(estimate: LearnedWindow, outcome: Outcome) -> None:
     estimate.average(_sample(outcome))
 
@@ -63,7 +59,7 @@ def _lossaware_disc(estimate: LearnedWindow, outcome: Outcome) -> None:
 
 
 _LEARN: dict[str, Callable[[LearnedWindow, Outcome], None]] = {
-    "static": _static,
+    "static": lambda estimate, outcome: None,
     "ewma": _ewma,
     "lossaware": _lossaware,
     "lossaware-disc": _lossaware_disc,

@@ -103,6 +103,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
         titles = ", ".join(entry.title for entry in FORMATS)
         raise RequestError(f"{path} is no access log of a known format ({titles}); give its own with --format")
     room, subnets, sample = Room(path), Subnets(), RowSample()
+    has_rtt = "(?P<rtt" in form.pattern or any(word.startswith("rtt") for word in form.names.values())
     for frame in _rows(path, problems, form, wrappers):
         known = frame.columns
         if "address" in known:
@@ -123,7 +124,7 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
             _seconds("tls_s", ["tls_ms"], known),
         )
         useful = pl.col("bytes").is_not_null() | pl.col("rtt_s").is_not_null()
-        problems.add("without a size" + (" or an RTT" if _has_rtt(form) else ""), made.filter(~useful)["line"])
+        problems.add("without a size" + (" or an RTT" if has_rtt else ""), made.filter(~useful)["line"])
         named = pl.when(pl.col("connection").is_not_null()).then(pl.col("connection").hash())
         made = sample.chosen(made.filter(useful).with_columns(named.alias("connection")))
         places = subnets.numbers(made["address"]).alias("subnet"), _moments(made["at"]).alias("start_s")
@@ -187,10 +188,6 @@ def _parts(sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
         handshakes=handshakes,
         lines_apart=lines_apart,
     )
-
-
-def _has_rtt(form: Format) -> bool:
-    return any(word.startswith("rtt") for word in form.names.values()) or "(?P<rtt" in form.pattern
 
 
 def _clients(rows: pl.DataFrame) -> pl.Series:

@@ -1,12 +1,12 @@
 """From a format's data to the records' own tables, with every column: null where the format lacks it."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from firstflight.records.schema import TABLES, Column
+from firstflight.records.schema import TABLES
 
 APPLICATION = "observed"
 # Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and a program's byte counts do not.
@@ -52,22 +52,20 @@ class Parts:
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:
     """The records' `transfers`, one row per response."""
     known = responses.with_columns(pl.lit(APPLICATION).alias("application"), connection=pl.col("client"))
-    return _complete(known, TABLES["transfers"])
+    return _of_records(known, "transfers")
 
 
 def users(connections: pl.DataFrame) -> pl.DataFrame:
     """The records' `users`, one row per connection, in the order of their numbers."""
     if "weight" not in connections.columns:
         connections = connections.with_columns(weight=pl.lit(1.0))
-    return _complete(connections, TABLES["users"]).sort("client")
+    return _of_records(connections, "users").sort("client")
 
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:
     """Bounds on paths whose value is not known, one row per connection that has one."""
     names = ("min_down_bps", "min_buffer_bytes", "min_completion_time_s")
-    columns: dict[str, type[pl.DataType]] = {"client": pl.UInt32} | dict.fromkeys(names, pl.Float64)
-    missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
-    frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
+    frame = _complete(known, {"client": pl.UInt32} | dict.fromkeys(names, pl.Float64))
     return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")
 
 
@@ -80,7 +78,7 @@ def mean_rate(size: pl.Expr, time_s: pl.Expr) -> pl.Expr:
 
 def handshakes(known: pl.DataFrame) -> pl.DataFrame:
     """Handshakes of TLS, one row per connection that has one."""
-    columns = {
+    columns: dict[str, type[pl.DataType]] = {
         "client": pl.UInt32,
         "version": pl.UInt8,
         "bytes": pl.UInt64,
@@ -95,15 +93,19 @@ def handshakes(known: pl.DataFrame) -> pl.DataFrame:
         "client_hello_bytes": pl.UInt32,
         "key_share_bytes": pl.UInt32,
     }
+    return _complete(known, columns)
+
+
+def _of_records(known: pl.DataFrame, table: str) -> pl.DataFrame:
+    names = pl.Enum([APPLICATION])
+    columns = {column.name: column.dtype or names for column in TABLES[table]}
+    return _complete(known.with_columns(replicate=pl.lit(0)), columns)
+
+
+def _complete(known: pl.DataFrame, columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+    """These columns alone, null where they are not known."""
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     return known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
-
-
-def _complete(known: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
-    known = known.with_columns(replicate=pl.lit(0))
-    names = pl.Enum([APPLICATION])
-    missing = [pl.lit(None).alias(column.name) for column in columns if column.name not in known.columns]
-    return known.with_columns(missing).select(pl.col(column.name).cast(column.dtype or names) for column in columns)
 
 
 class Subnets:

@@ -71,19 +71,25 @@ def gather(run: Run, study: Any) -> Content:
     alone = run.scenario is not None
     keys = list(run.cells[0]) if run.cells else []
     claims = study.claims(run)
+    figures = study.figures(run)
+    if alone:
+        figures += completion_times(run.pages, keys, pages=True) + completion_times(run.transfers, keys)
+        figures += stream_delays(run.streams, keys)
     return Content(
         kind="scenario" if alone else "study",
         name=study.name,
         title=study.title,
         asked=OWN_SCENARIO if alone else study.asked or study.shows,
         source=study.source,
-        notice=_notice(run),
+        notice=f"{run.missing} of the requested cells have not finished; this report shows the others."
+        if run.missing
+        else "",
         answer=[*study.answer(run), *_counted(claims)],
         cases=study.cases(run),
         case_counts=study.case_counts(run),
         claims=claims,
         deciding=study.deciding(run, claims),
-        figures=[*study.figures(run), *(_distributions(run, keys) if alone else [])],
+        figures=figures,
         tables=study.tables(run),
         transfers=of_run(run),
         directory=str(run.directory),
@@ -99,14 +105,6 @@ def _counted(claims: list[Claim]) -> list[str]:
     return [f"{counted(len(claims), 'claim')}: {tally(numbers)}."] if claims else []
 
 
-def _distributions(run: Run, keys: list[str]) -> list[Figure]:
-    return [
-        *completion_times(run.pages, keys, pages=True),
-        *completion_times(run.transfers, keys),
-        *stream_delays(run.streams, keys),
-    ]
-
-
 # A list of numbers longer than this is cut on the page: that of a table of paths, say.
 _SHOWN_NUMBERS = 50
 _LONG_LIST = re.compile(rf"\[((?:[-+.\deE]+, ){{{_SHOWN_NUMBERS},}}[-+.\deE]+)\]")
@@ -118,12 +116,6 @@ def _without_long_lists(scenario: str) -> str:
         return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers in run.json]"
 
     return _LONG_LIST.sub(cut, scenario)
-
-
-def _notice(run: Run) -> str:
-    return (
-        f"{run.missing} of the requested cells have not finished; this report shows the others." if run.missing else ""
-    )
 
 
 def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:

@@ -54,7 +54,9 @@ def _sequence(
     top = max(sequence.data_top(frames) for frames in marks) * 1.04
     time = panel.time(titled=False)
     y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
-    layers: list[alt.Chart] = sequence.opening(min(connections, key=_first_data_s), panel)
+    layers: list[alt.Chart] = sequence.opening(
+        min(connections, key=lambda connection: float(connection.data_sent["time_s"][0])), panel
+    )
     for place, (name, frames) in enumerate(zip(names, marks, strict=True)):
 
         def rows(frame: pl.DataFrame, name: str = name) -> alt.Chart:
@@ -77,10 +79,6 @@ def _sequence(
     tls = _TLS if any(not frames[sequence.TLS].is_empty() for frames in marks) else ""
     titles = alt.TitleParams(wrapped(title), subtitle=_MARKS.format(tls=tls), anchor="start", offset=8)
     return alt.LayerChart(layer=layers, width=panel.width, height=sequence.HEIGHT, title=titles)
-
-
-def _first_data_s(connection: Connection) -> float:
-    return float(connection.data_sent["time_s"][0])
 
 
 def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: alt.Color) -> alt.Chart:
