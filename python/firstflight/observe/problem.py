@@ -49,6 +49,6 @@ class Problems:
             self._found[what, unit] = count, list(first[:_TOLD])
 
     def found(self) -> tuple[Problem, ...]:
-        """All of them, the most frequent first."""
+        """All of them, the most frequent first, of as many the first in the file."""
         every = [Problem(what, unit, count, tuple(first)) for (what, unit), (count, first) in self._found.items()]
-        return tuple(sorted(every, key=lambda problem: -problem.count))
+        return tuple(sorted(every, key=lambda problem: (-problem.count, problem.first)))

@@ -68,37 +68,26 @@ def _table(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pr
     # The data is in the next line.
     following = numbered["line"].gather(parted["place"] - start + 1)
     parted = parted.with_columns(info=following).with_columns(answered=_indented(pl.col("info")))
-    paired = parted.filter("answered").select("ends", "info", "place", at=pl.col("place") + 1)
-    whole = heads.filter("whole").select("ends", "info", "place", at="place")
-    sockets = pl.concat([whole, paired]).sort("place") if whole.height else paired
-    sockets = sockets.select("place", "at", "ends", *_numbers(pl.col("info")))
-    beyond = pl.max_horizontal(pl.exclude("place", "at", "ends")) >= _BEYOND
+    paired = parted.filter("answered").select("ends", "info", "place")
+    sockets = pl.concat([heads.filter("whole").select(paired.columns), paired]).sort("place")
+    sockets = sockets.select("place", "ends", *_numbers(pl.col("info")))
+    beyond = pl.max_horizontal(pl.exclude("place", "ends")) >= _BEYOND
     beyond |= pl.any_horizontal(pl.col(name) >= 2**32 for name in _COUNTED)
     beyond |= pl.col("bytes_retrans") > pl.col("bytes_sent")
     sockets = sockets.with_columns(beyond=beyond.fill_null(False))
     without = ~pl.col("beyond") & pl.col("rtt").is_null()
     indented = numbered.filter(_indented(pl.col("line"))).select("place", "line")
     if indented.height > paired.height:
-        others = pl.concat([others, indented.join(paired, left_on="place", right_on="at", how="anti")]).sort("place")
+        data = paired.select(pl.col("place") + 1)
+        others = pl.concat([others, indented.join(data, on="place", how="anti")]).sort("place")
     odd = others.filter((pl.col("line") != "") & ~pl.col("line").str.contains(_PASSED))
     untold = parted.filter(~pl.col("answered"))["place"]
     cannot, silent = sockets.filter("beyond"), sockets.filter(without)
-    _add(
-        problems,
-        # Noticed in the line after, before problems of that line.
-        (_UNTOLD, untold, untold + 0.5),
-        ("neither a socket nor its data", odd["place"], odd["place"]),
-        ("a socket with a number that cannot be", cannot["place"], cannot["at"]),
-        ("a socket without a round trip", silent["place"], silent["at"]),
-    )
+    problems.add(_UNTOLD, untold)
+    problems.add("neither a socket nor its data", odd["place"])
+    problems.add("a socket with a number that cannot be", cannot["place"])
+    problems.add("a socket without a round trip", silent["place"])
     return sockets.filter(~pl.col("beyond") & ~without)
-
-
-def _add(problems: Problems, *kinds: tuple[str, pl.Series, pl.Series]) -> None:
-    """The problems, each with the places where it was found, in the order of the file."""
-    met = [(noticed[0], what, places) for what, places, noticed in kinds if places.len()]
-    for _, what, places in sorted(met, key=lambda entry: float(entry[0])):
-        problems.add(what, places)
 
 
 def _indented(line: pl.Expr) -> pl.Expr:

@@ -71,7 +71,7 @@ def gather(run: Run, study: Any) -> Content:
     alone = run.scenario is not None
     keys = list(run.cells[0]) if run.cells else []
     claims = study.claims(run)
-    figures = study.figures(run)
+    figures = [*study.figures(run)]
     if alone:
         figures += completion_times(run.pages, keys, pages=True) + completion_times(run.transfers, keys)
         figures += stream_delays(run.streams, keys)
