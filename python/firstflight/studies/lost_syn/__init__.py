@@ -11,14 +11,7 @@ RESPONSE = k.DONE & k.of("response")
 QUANTITIES = (
     k.Quantity("time", "Completion time, 20 segments", "ms", k.MEAN_MS, RESPONSE, digits=0),
     k.Quantity("window", "Initial window", "segments", pl.col("initial_window_segments").mean(), RESPONSE, digits=2),
-    k.Quantity(
-        "retransmitted",
-        "Retransmission rate",
-        "percent",
-        k.RETRANSMITTED,
-        RESPONSE,
-        digits=2,
-    ),
+    k.Quantity("retransmitted", "Retransmission rate", "percent", k.RETRANSMITTED, RESPONSE, digits=2),
     k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, k.DONE & k.of("others"), digits=0),
 )
 LATER = "1 s (server 1.1 s)"

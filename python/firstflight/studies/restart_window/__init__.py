@@ -12,14 +12,7 @@ AFTER_IDLE = k.DONE & k.of("kept") & (pl.col("object") > 0)
 OTHERS = k.DONE & k.of("others")
 QUANTITIES = (
     k.Quantity("time", "Completion time", "ms", k.MEAN_MS, AFTER_IDLE, digits=0),
-    k.Quantity(
-        "retransmitted",
-        "Retransmission rate",
-        "percent",
-        k.RETRANSMITTED,
-        AFTER_IDLE,
-        digits=2,
-    ),
+    k.Quantity("retransmitted", "Retransmission rate", "percent", k.RETRANSMITTED, AFTER_IDLE, digits=2),
     k.Quantity("others", "Completion time of others", "ms", k.MEAN_MS, OTHERS, digits=0),
 )
 RFC = k.Source("RFC 5681 section 4.1")

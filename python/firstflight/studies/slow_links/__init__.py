@@ -14,15 +14,7 @@ DURATION_S = 600
 
 QUANTITIES = (
     k.Quantity("page", "Page time", "s", k.MEAN_S, k.DONE & PAGE, "pages", digits=2, grid="links"),
-    k.Quantity(
-        "dropped",
-        "Dropped",
-        "percent",
-        k.DROPPED,
-        pl.col("link") == "spokes[0]",
-        "links",
-        grid="links",
-    ),
+    k.Quantity("dropped", "Dropped", "percent", k.DROPPED, pl.col("link") == "spokes[0]", "links", grid="links"),
     k.Quantity("timeouts", "Timeouts per 100 objects", "", k.per_hundred("timeouts"), PAGE, digits=2, grid="links"),
     k.Quantity(
         "spurious",
