@@ -26,7 +26,7 @@ def pages(run: Run) -> pl.LazyFrame:
 
 
 QUANTITIES = (
-    k.Quantity("time", "Completion time", "ms", k.MEAN_MS, INLINE & (k.DONE)),
+    k.Quantity("time", "Completion time", "ms", k.MEAN_MS, INLINE & k.DONE),
     k.Quantity("retransmitted", "Retransmitted", "percent", k.RETRANSMITTED, INLINE, digits=2),
     k.Quantity("timeouts", "Timeouts per 100 objects", "", k.per_hundred("timeouts"), INLINE, digits=2),
     k.Quantity(

@@ -348,9 +348,9 @@ def figures(q: k.Quantities) -> Iterator[Figure | None]:
     if segments.is_empty():
         return
     titles = q.completion_time["control"].attrs["titles"]
-    of_server = (pl.col("event") == SENT) & (k.DOWN)
+    of_server = (pl.col("event") == SENT) & k.DOWN
     of_server |= (pl.col("event") == RECEIVED) & (pl.col("from_server") == 0)
-    server_rows, arrived = (segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & (k.DOWN)))
+    server_rows, arrived = (segments.filter(of) for of in (of_server, (pl.col("event") == RECEIVED) & k.DOWN))
     mbps = 8 * pl.col("length").sum() / _STEP_S / 1e6
     queues = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()
     queues = queues.rename({"interval_start_s": "time_s"})

@@ -403,7 +403,7 @@ def answer(q: k.Quantities) -> Sequence[str]:
     ]
 
 
-CALM = (pl.col("disturbed") == 0) & (k.DONE)
+CALM = (pl.col("disturbed") == 0) & k.DONE
 
 
 # Of the transfers of either engine; a slice of the grid is compared as the whole is.

@@ -384,7 +384,7 @@ def positions(run: Run) -> pl.LazyFrame:
     return transfers.with_columns(pl.col("client").cast(pl.Int64).alias("position"))
 
 
-ARRIVED = (pl.col("event") == 1) & (k.DOWN) & (pl.col("length") > 0)
+ARRIVED = (pl.col("event") == 1) & k.DOWN & (pl.col("length") > 0)
 TWICE = 100 * (1 - pl.struct("connection", "seq").n_unique() / pl.len())
 
 # Of the transfer that lost the segment at each position.

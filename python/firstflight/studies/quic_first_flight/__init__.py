@@ -10,7 +10,7 @@ from firstflight.studies import kernel as k
 RTT_MS, DATAGRAM_BYTES = 100, 1448
 # RFC 9002 section 7.2 for this datagram size.
 RFC_WINDOW_BYTES = min(10 * DATAGRAM_BYTES, max(14720, 2 * DATAGRAM_BYTES))
-DONE = (k.DONE) & (pl.col("disturbed") == 0)
+DONE = k.DONE & (pl.col("disturbed") == 0)
 
 
 def _time(name: str, title: str, column: str) -> k.Quantity:

@@ -253,13 +253,22 @@ QUANTITIES = (
 )
 
 
-SEARCH_GAIN = {AVGDC: (68.0, 11.7), SLOWDC: (72.0, 8.7)}
+_TYPES = {"value": pl.String}
+_STATEMENTS = pl.read_csv((HERE / "reference" / "statements.csv").read_bytes(), schema_overrides=_TYPES)
+
+
+def stated(id_: str, column: str = "value") -> float:
+    """A number of a statement of the RFC: its `value`, or that with `iw3` or `iw10`."""
+    return float(_STATEMENTS.filter(pl.col("id") == id_)[column].item())
+
+
+SEARCH_GAIN = {of: (stated(f"search-gain-{of}"), stated(f"search-gain-percent-{of}")) for of in NAMES}
 """Mean gain of web search: ms, percent."""
-RETRANSMITTED = {AVGDC: (1.98, 2.29), SLOWDC: (3.54, 4.21)}
+RETRANSMITTED = {of: (stated(f"retransmissions-{of}", "iw3"), stated(f"retransmissions-{of}", "iw10")) for of in NAMES}
 """Overall retransmission rate with IW 3 and IW 10, percent."""
-MAPS_RETRANSMITTED = (3.94, 5.79)
+MAPS_RETRANSMITTED = stated("maps-retransmissions-slowdc", "iw3"), stated("maps-retransmissions-slowdc", "iw10")
 """The same for Maps in SlowDC."""
-WITHOUT_RETRANSMISSION = 90.0
+WITHOUT_RETRANSMISSION = stated("no-retransmission-slowdc")
 """Share of the traffic of web search and Maps in SlowDC that has none, percent."""
 GAINS = {"ms": "gain_ms", "percent": "gain_percent"}
 SIGNS = {"ms": "ms", "percent": "%"}

@@ -210,8 +210,8 @@ def _tail(q: Quantities) -> Table:
             named(m.ratio_of_quantiles(quantiles), "change_percent", "Change", "percent"),
         ],
         published={
-            name: _by_population({m.SLOWDC: [grown]}, "quantile", [99])
-            for name, grown in (("change", 80.0), ("change_percent", 2.3))
+            name: _by_population({m.SLOWDC: [m.stated(id_)]}, "quantile", [99])
+            for name, id_ in (("change", "maps-p99-slowdc"), ("change_percent", "maps-p99-percent-slowdc"))
         },
         near={name: NEAR[name] for name in ("change", "change_percent")},
     )
@@ -337,7 +337,7 @@ def _shares(q: Quantities) -> Table:
 def _paths(q: Quantities) -> Table:
     below = {f"below_{bps / 1000:.0f}": 100 * share for share, bps in slowdc.QUANTILES_BPS}
     values = {
-        m.AVGDC: {"median_rtt": 70.0, "median_down": 1.7, "median_bdp": 9.5},
+        m.AVGDC: {"median_rtt": 70.0, "median_down": m.stated("median-bandwidth-avgdc"), "median_bdp": 9.5},
         m.SLOWDC: {"median_rtt": 70.0, "median_down": 0.5, **below},
     }
     printed = {
