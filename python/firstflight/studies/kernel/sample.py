@@ -142,7 +142,7 @@ def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, dra
     place = np.ravel_multi_index(tuple(at[:, kept]), shape)
     sums = [np.diff(starts, append=units.height)]
     sums += [np.add.reduceat(units.select(of).to_series().to_numpy(), starts) for of in terms]
-    columns = np.stack([np.bincount(place, of[kept], math.prod(shape)) for of in sums]).reshape(-1, *shape)
+    columns = np.stack([np.bincount(place, of[kept], math.prod(shape)) for of in sums]).reshape(len(sums), *shape)
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     used = columns if weight is None else columns[1:]
     below, *totals = (used.reshape(-1, shape[-1]) @ drawn.T).reshape(*used.shape[:-1], len(drawn))
