@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -21,13 +22,15 @@ from firstflight.analysis.ab.planning import minimum_detectable_effect, pilot_of
 from firstflight.analysis.ab.resampling import Blocks
 from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Ratio, Statistic, share_of
-from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.intervals import CONFIDENCE, Estimate
 from firstflight.records.schema import GAMMA
 from research.calibration.laws import Latency
 
 Values = npt.NDArray[np.float64]
 Kind = Literal["coverage", "false alarms", "power"]
 RESAMPLES = 399
+NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Two-sided 95% quantile of the normal law, in standard deviations."""
 LAW = Latency()
 DESIGN = Design(arm="iw", baseline=3, treatment=10, unit=["user"], resamples=RESAMPLES)
 

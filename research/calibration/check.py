@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS, least_units
-from firstflight.analysis.intervals import normal_quantile
 from research.calibration import cases
-from research.calibration.cases import Case, Kind
+from research.calibration.cases import NORMAL, Case, Kind
 from research.calibration.simulated import simulated
 
 LEAST = 2000
@@ -82,7 +81,7 @@ class Outcome:
         """The outcome as a line of a table."""
         low, high = RANGES[self.kind]
         shares = "  ".join(
-            f"{name} {share:.2f} ±{normal_quantile() * self._error(share):.2f}" for name, share in self.shares.items()
+            f"{name} {share:.2f} ±{NORMAL * self._error(share):.2f}" for name, share in self.shares.items()
         )
         verdict = "within" if self.within else "within chance" if self.holds else "OUT OF RANGE"
         return f"{self.name:58}{shares:70}{f'{low:g}-{high:g}':>9}  {verdict}"

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from firstflight.analysis.intervals import CONFIDENCE, normal_quantile
-from research.calibration.cases import LAW, RESAMPLES
+from firstflight.analysis.intervals import CONFIDENCE
+from research.calibration.cases import LAW, NORMAL, RESAMPLES
 
 Values = npt.NDArray[np.float64]
 Drawn = Literal["treated", "same law", "pairs of the same law"]
@@ -131,7 +131,7 @@ def main() -> int:
             shares = [100 * float(np.concatenate(found[name, method]).mean()) for method in METHODS]
             count = TOGETHER * len(found[name, METHODS[0]])
             told = "  ".join(
-                f"{m} {s:.2f} ±{normal_quantile() * math.sqrt(s * (100 - s) / count):.2f}"
+                f"{m} {s:.2f} ±{NORMAL * math.sqrt(s * (100 - s) / count):.2f}"
                 for m, s in zip(METHODS, shares, strict=True)
             )
             kind = f"{drawn}, {'paired' if paired else 'unpaired'}, {units}"

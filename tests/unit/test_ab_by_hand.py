@@ -34,10 +34,10 @@ from firstflight.analysis.ab import (
 )
 from firstflight.analysis.ab.compare import _verdict
 from firstflight.analysis.ab.contrast import least_units
-from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.resampling import Blocks, draws
 from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Jain, Quantile, _Steps, share_of
+from firstflight.analysis.intervals import Percentiles, Studentised, possible, within
 from firstflight.records.schema import GAMMA
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])

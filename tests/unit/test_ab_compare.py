@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from firstflight.analysis.ab import Design, compare, compare_rate
-from firstflight.analysis.ab.interval import Studentised
+from firstflight.analysis.intervals import Studentised
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["replicate", "client"])
 

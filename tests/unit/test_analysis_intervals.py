@@ -1,11 +1,13 @@
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from firstflight.analysis.intervals import CONFIDENCE, normal_quantile, quantile, ratio, seed_of, t_quantile
+import firstflight
+from firstflight.analysis.intervals import CONFIDENCE, quantile, ratio, seed_of, t_quantile
 
 SAMPLE = np.array([0.91, 1.02, 0.97, 1.10, 0.95])
 ONES = np.ones(5)
@@ -77,7 +79,12 @@ def test_the_seed_of_resamples_comes_from_study_quantity_and_cell():
     assert seed_of("rfc2415", "time", (1, 3)) == 4977387466180489972
 
 
-def test_the_normal_quantile_is_that_of_the_confidence() -> None:
-    assert normal_quantile() == pytest.approx(NormalDist().inv_cdf((1 + CONFIDENCE) / 2))
-    # Student's t of many replicates comes to the same.
-    assert t_quantile(1_000_000) == pytest.approx(normal_quantile(), rel=1e-5)
+def test_students_t_of_many_replicates_is_the_normal_distributions() -> None:
+    assert t_quantile(1_000_000) == pytest.approx(NormalDist().inv_cdf((1 + CONFIDENCE) / 2), rel=1e-5)
+
+
+def test_every_interval_of_students_t_is_made_in_one_file() -> None:
+    package = Path(firstflight.__file__).parent
+    names = ("student_quantile", "student_cdf", "NormalDist().inv_cdf((1 +")
+    using = [path for path in package.rglob("*.py") if any(name in path.read_text() for name in names)]
+    assert [str(path.relative_to(package)) for path in using] == ["analysis/intervals.py"]

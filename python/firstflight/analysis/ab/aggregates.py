@@ -21,9 +21,8 @@ import polars as pl
 from firstflight.analysis.ab.buckets import Bucket, Correction, judged
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import LEAST_REPLICATES
-from firstflight.analysis.ab.interval import FIGURES, Bounds, Jackknifed, jackknifed, possible
 from firstflight.analysis.ab.statistic import share_of
-from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.intervals import FIGURES, Bounds, Estimate, Evidence, jackknifed, possible
 from firstflight.records.schema import GAMMA
 
 Values = npt.NDArray[np.float64]
@@ -73,7 +72,35 @@ def of_aggregates(
         both = sorted(set(sides[0].replicates) & set(sides[1].replicates))
         unmatched = (len(sides[0].replicates) - len(both), len(sides[1].replicates) - len(both))
         sides = [side.only(both) for side in sides]
-    return _compared(statistic, sides, unmatched, paired, confidence, add_bins)
+    method = f"delete-one jackknife over {'pairs of ' if paired else ''}replicates, Student's t"
+    if add_bins and _share(statistic) is not None:
+        method += "; the width of the bins is added"
+    evidence: Evidence | None = None
+    estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
+    sizes = [len(side.replicates) for side in sides]
+    reason = "" if all(side.connections for side in sides) else "no connections"
+    units = 0 if reason else sizes[0] if paired else sum(sizes)
+    if not reason:
+        evidence = _jackknife(sides[0], sides[1], paired, add_bins)
+        estimates = evidence.estimates(confidence)
+        if min(sizes) < LEAST_REPLICATES:
+            reason = f"{min(sizes)} replicates are too few for an interval: it takes {LEAST_REPLICATES}"
+            evidence = None
+            estimates = {name: Estimate(of.value, replicates=of.replicates) for name, of in estimates.items()}
+        elif not math.isfinite(estimates["difference"].low):
+            reason = "too many did not finish: the statistic is beyond every finished one"
+    return Comparison(
+        statistic,
+        **estimates,
+        units=units,
+        unmatched=unmatched,
+        unfinished=(sides[0].unfinished, sides[1].unfinished),
+        unknown=(0, 0),
+        method="none" if evidence is None else method,
+        confidence=confidence,
+        reason=reason,
+        evidence=evidence,
+    )
 
 
 def by_bucket_of_aggregates(
@@ -153,69 +180,20 @@ class _Side:
         return _quantile(counted @ self.bins, self.edges, count, p)
 
 
-def _compared(
-    statistic: str, sides: Sequence[_Side], unmatched: tuple[int, int], paired: bool, confidence: float, add_bins: bool
-) -> Comparison:
-    baseline, other = sides
-    sizes = (len(baseline.replicates), len(other.replicates))
-    reason = ""
-    estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
-    evidence = None
-    if min(baseline.connections, other.connections) == 0:
-        reason = "no connections"
-    else:
-        evidence = _jackknife(baseline, other, paired, add_bins)
-        estimates = evidence.estimates(confidence)
-        if min(sizes) < LEAST_REPLICATES:
-            reason = f"{min(sizes)} replicates are too few for an interval: it takes {LEAST_REPLICATES}"
-        elif not math.isfinite(estimates["difference"].low):
-            reason = "too many did not finish: the statistic is beyond every finished one"
-    if reason and evidence:
-        estimates = {name: Estimate(estimates[name].value, replicates=estimates[name].replicates) for name in FIGURES}
-        evidence = None
-    method = f"delete-one jackknife over {'pairs of ' if paired else ''}replicates, Student's t"
-    if add_bins and _share(statistic) is not None:
-        method += "; the width of the bins is added"
-    return Comparison(
-        statistic,
-        estimates["baseline"],
-        estimates["treatment"],
-        estimates["difference"],
-        estimates["percent"],
-        units=0 if reason == "no connections" else sizes[0] if paired else sum(sizes),
-        unmatched=unmatched,
-        unfinished=(baseline.unfinished, other.unfinished),
-        unknown=(0, 0),
-        p_value=evidence.p_value if evidence else math.nan,
-        standard_error=evidence.standard_error if evidence else math.nan,
-        method=method if evidence else "none",
-        confidence=confidence,
-        reason=reason,
-        evidence=evidence,
-    )
-
-
 def _share(statistic: str) -> float | None:
     """The share of a quantile; None for a mean and a rate."""
     return None if statistic in _RATES else share_of(statistic)
 
 
-def _jackknife(baseline: _Side, other: _Side, paired: bool, add_bins: bool) -> Jackknifed:
-    (base, base_bin), (treat, treat_bin) = (side.figure(np.ones(len(side.replicates))) for side in (baseline, other))
-    without = tuple(
-        np.array([side.figure(_all_but(place, side))[0] for place in range(len(side.replicates))])
+def _jackknife(baseline: _Side, other: _Side, paired: bool, add_bins: bool) -> Evidence:
+    whole, off = zip(*(side.figure(np.ones(len(side.replicates))) for side in (baseline, other)), strict=True)
+    without = [
+        np.array([side.figure(counted)[0] for counted in 1 - np.eye(len(side.replicates))])
         for side in (baseline, other)
-    )
-    relative = (100 * treat / base * (base_bin / base + treat_bin / treat)) if base and treat else 0.0
-    widened = {"baseline": base_bin, "treatment": treat_bin, "difference": base_bin + treat_bin, "percent": relative}
-    bounds = possible(baseline.bounds, other.bounds)
-    return jackknifed((base, treat), (without[0], without[1]), paired, bounds, widened if add_bins else None)
-
-
-def _all_but(place: int, side: _Side) -> Values:
-    counted = np.ones(len(side.replicates))
-    counted[place] = 0
-    return counted
+    ]
+    relative = 100 * whole[1] / whole[0] * (off[0] / whole[0] + off[1] / whole[1]) if all(whole) else 0.0
+    widened = dict(zip(FIGURES, (*off, sum(off), relative), strict=True)) if add_bins else None
+    return jackknifed(whole, without, paired, possible(baseline.bounds, other.bounds), widened)
 
 
 def _quantile(counts: Values, edges: Values, count: float, p: float) -> tuple[float, float]:

@@ -6,11 +6,10 @@ import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from firstflight.analysis.ab.interval import IntervalSource, Spread
 from firstflight.analysis.ab.sample import TwoArms
-from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.intervals import FIGURES, Estimate, Evidence, Spread
 
 Verdict = Literal["better", "worse", "no significant difference", "no flows", "too few flows"]
 
@@ -23,9 +22,8 @@ class Comparison:
     100·(treatment/baseline - 1): NaN for a baseline of 0, without an interval if that of the baseline includes 0. Each
     is an `Estimate` whose `replicates` is its number of units; `reason` says why an interval is NaN. `units`: pairs or,
     if not paired, units of both arms together. `unmatched`: units without a partner in the other arm, excluded.
-    `unfinished`: rows with NaN; `unknown`: rows with null, excluded. These three are (baseline, treatment). `p_value`:
-    of no difference, two-sided, by inverting the interval of the difference. `standard_error`: of the difference.
-    `confidence`: of the intervals.
+    `unfinished`: rows with NaN; `unknown`: rows with null, excluded. These three are (baseline, treatment).
+    `confidence`: of the intervals, which are made by `method`.
     """
 
     statistic: str
@@ -37,33 +35,33 @@ class Comparison:
     unmatched: tuple[int, int]
     unfinished: tuple[int, int]
     unknown: tuple[int, int]
-    p_value: float
-    standard_error: float
     method: str
     confidence: float = 0.95
     reason: str = ""
-    evidence: IntervalSource | None = field(default=None, repr=False, compare=False)
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference, two-sided, by inverting the intervals of difference and percent; NaN without intervals."""
+        return math.nan if self.evidence is None else self.evidence.p_value
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference; NaN without intervals."""
+        return math.nan if self.evidence is None else self.evidence.figures["difference"].error
 
     def at(self, confidence: float) -> Comparison:
         """The same comparison with intervals of another confidence. ValueError without intervals."""
         if self.evidence is None:
             raise ValueError("a comparison without intervals has none of another confidence")
-        estimates = self.evidence.estimates(confidence)
-        return replace(
-            self,
-            baseline=estimates["baseline"],
-            treatment=estimates["treatment"],
-            difference=estimates["difference"],
-            percent=estimates["percent"],
-            confidence=confidence,
-        )
+        estimates: Any = self.evidence.estimates(confidence)
+        return replace(self, **estimates, confidence=confidence)
 
     def _repr_html_(self) -> str:
         """The notebook view: a row for each arm, for the difference and for its percentage."""
-        rows = ("baseline", "treatment", "difference", "percent")
         cells = "".join(
             f"<tr><th>{name}</th><td>{figure.value:.4g}</td><td>{figure.low:.4g} to {figure.high:.4g}</td></tr>"
-            for name, figure in ((name, getattr(self, name)) for name in rows)
+            for name, figure in ((name, getattr(self, name)) for name in FIGURES)
         )
         head = f"<tr><th>{html.escape(self.statistic)}</th><th>value</th><th>{self.confidence:.0%} interval</th></tr>"
         below = f"{self.units} units, p = {self.p_value:.3g}; {self.method} {self.reason}"

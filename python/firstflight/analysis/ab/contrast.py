@@ -10,22 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from firstflight.analysis.ab.comparison import Comparison, described
-from firstflight.analysis.ab.interval import (
+from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Sums, blocks_of, draws, one_blas_thread
+from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
+from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
+from firstflight.analysis.intervals import (
     FIGURES,
     Bounds,
-    IntervalSource,
-    Jackknifed,
+    Estimate,
+    Evidence,
     Percentiles,
-    Resampled,
     Spread,
     Studentised,
     jackknifed,
     possible,
+    units_of,
 )
-from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Sums, blocks_of, draws, one_blas_thread
-from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
-from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
-from firstflight.analysis.intervals import Estimate
 
 LEAST_BLOCKS = 50
 """Clusters to draw from."""
@@ -152,7 +151,7 @@ class Arms:
                 )
         return figures
 
-    def jackknifed(self) -> Jackknifed:
+    def jackknifed(self) -> Evidence:
         """The figures with each block left out in turn."""
         base, treat = (statistic.columns.sum(axis=0) - statistic.columns for statistic in self._made)
         without = (self._made[0].of(base), self._made[1].of(treat))
@@ -216,11 +215,10 @@ def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Co
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
     baseline, other = sample.baseline, sample.treatment
     reason = shortage(sample, statistic, design.least)
-    evidence: IntervalSource | None = None
+    evidence: Evidence | None = None
     method_words = "none"
     generator = np.random.default_rng(design.seed)
-    units = {"baseline": baseline.units, "treatment": other.units}
-    units |= dict.fromkeys(("difference", "percent"), baseline.units if sample.paired else baseline.units + other.units)
+    units = units_of((baseline.units, other.units), sample.paired)
     if min(baseline.units, other.units) == 0 or _lacks_stratum(sample):
         reason = reason or _lacks_stratum(sample)
         estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
@@ -235,22 +233,17 @@ def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Co
     else:
         arms = _arms(sample, make, generator, design.shares)
         spreads = arms.spreads(design.resamples, generator)
-        evidence = Resampled(spreads, arms.bounds, units, sample.paired)
+        evidence = Evidence(spreads, arms.bounds, units, sample.paired)
         estimates = evidence.estimates(design.confidence)
         method_words = described(sample, spreads, design.resamples, arms.drawn_from)
         reason = _no_interval(estimates)
     return Comparison(
         statistic,
-        estimates["baseline"],
-        estimates["treatment"],
-        estimates["difference"],
-        estimates["percent"],
+        **estimates,
         units=units["difference"],
         unmatched=(baseline.unmatched, other.unmatched),
         unfinished=(baseline.unfinished, other.unfinished),
         unknown=(baseline.unknown, other.unknown),
-        p_value=math.nan if evidence is None else evidence.p_value,
-        standard_error=math.nan if evidence is None else evidence.standard_error,
         method=method_words,
         confidence=design.confidence,
         reason=reason,

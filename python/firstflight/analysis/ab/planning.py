@@ -10,14 +10,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import polars as pl
 
 from firstflight.analysis.ab.compare import compare
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import least_units
-from firstflight.analysis.ab.interval import Resampled
 from firstflight.analysis.ab.sample import Design
+from firstflight.analysis.intervals import LeftOut
 
 
 @dataclass(frozen=True)
@@ -50,46 +51,27 @@ def pilot_of_one_arm(
     *,
     unit: Sequence[str],
     statistic: str = "mean",
-    weight: str | None = None,
-    strata: str | Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = None,
-    resamples: int = 2000,
-    seed: int = 1,
-    least: int | None = None,
+    **design: Any,
 ) -> Pilot:
-    """A pilot from current traffic alone: two arms of different users. ValueError for too few units."""
+    """A pilot from current traffic alone: two arms of different users. `design`: other fields of `Design`. ValueError
+    for too few units.
+    """
     arm = "__arm"
     rows = frame.lazy()
     both = pl.concat([rows.with_columns(pl.lit(place).alias(arm)) for place in (0, 1)])
-    design = Design(
-        arm=arm,
-        baseline=0,
-        treatment=1,
-        unit=unit,
-        weight=weight,
-        strata=strata,
-        cluster=cluster,
-        resamples=resamples,
-        seed=seed,
-        least=least,
-    )
-    comparison = compare(both, value, design, statistic=statistic)
-    spread = _spreads(comparison)[0]
-    return Pilot(statistic, comparison.baseline.value, math.sqrt(2) * spread, comparison.units, paired=False)
+    request = Design(arm=arm, baseline=0, treatment=1, unit=unit, **design)
+    comparison = compare(both, value, request, statistic=statistic)
+    deviation = math.sqrt(2) * _deviation(comparison, "baseline")
+    return Pilot(statistic, comparison.baseline.value, deviation, comparison.units, paired=False)
 
 
 def pilot_of(comparison: Comparison) -> Pilot:
     """A pilot from a finished comparison of the same design, however small. ValueError if it has no interval."""
-    of_base, of_treat = _spreads(comparison)
-    evidence = comparison.evidence
-    assert isinstance(evidence, Resampled)
-    if evidence.paired:
-        deviation = comparison.standard_error * math.sqrt(comparison.units)
-        units = comparison.units
-    else:
-        deviation = math.hypot(of_base, of_treat)
-        units = min(comparison.baseline.replicates, comparison.treatment.replicates)
-    return Pilot(comparison.statistic, comparison.baseline.value, deviation, units, evidence.paired)
+    paired = comparison.evidence is not None and comparison.evidence.paired
+    figures = ["difference"] if paired else ["baseline", "treatment"]
+    deviation = math.hypot(*(_deviation(comparison, figure) for figure in figures))
+    units = min(comparison.baseline.replicates, comparison.treatment.replicates)
+    return Pilot(comparison.statistic, comparison.baseline.value, deviation, units, paired)
 
 
 def minimum_detectable_effect(
@@ -134,13 +116,11 @@ def _reach(power: float, confidence: float) -> float:
     return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(power)
 
 
-def _spreads(comparison: Comparison) -> tuple[float, float]:
-    """Standard error of each arm times the square root of its units."""
+def _deviation(comparison: Comparison, figure: str) -> float:
+    """Standard error of a figure times the square root of its units."""
     evidence = comparison.evidence
-    if not isinstance(evidence, Resampled):
+    if evidence is None or isinstance(evidence.figures[figure], LeftOut):
         raise ValueError(f"the pilot has no spread: {comparison.reason or 'it was not resampled'}")
-    errors = [evidence.figures[arm].error for arm in ("baseline", "treatment")]
-    if not all(map(math.isfinite, errors)):
+    if not math.isfinite(error := evidence.figures[figure].error):
         raise ValueError("the pilot has no spread: too many did not finish")
-    sizes = (comparison.baseline.replicates, comparison.treatment.replicates)
-    return errors[0] * math.sqrt(sizes[0]), errors[1] * math.sqrt(sizes[1])
+    return error * math.sqrt(getattr(comparison, figure).replicates)

@@ -21,7 +21,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.ab.resampling import one_blas_thread
-from firstflight.analysis.intervals import CONFIDENCE, Estimate, jackknife, seed_of
+from firstflight.analysis.intervals import Estimate, jackknife, percentiles, seed_of
 from firstflight.counted import with_unit
 from firstflight.errors import RequestError
 from firstflight.records import Run
@@ -576,8 +576,7 @@ def _estimate(draws: Array, method: str) -> Estimate:
     if method != "jackknife":
         if not len(drawn) or (method == "bootstrap" and (drawn == value).all()):
             return Estimate(value)
-        low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-        return Estimate(value, float(low), float(high))
+        return percentiles(value, drawn)
     return jackknife(value, drawn)
 
 
