@@ -278,7 +278,6 @@ def test_tables_figures_and_the_answer(small: Run, claims: dict[str, Claim]) -> 
     assert tables["buckets"].frame.filter(pl.col("published").is_not_null())["metric"].n_unique() == 4
     assert len(claims) == 46
     figures = STUDY.figures(small)
-    # Users are too few for intervals of the gain by assumption.
     assert len(figures) == 12
     for figure in figures:
         assert figure.narrow is not None

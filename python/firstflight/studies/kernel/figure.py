@@ -13,7 +13,7 @@ import xarray as xr
 
 from firstflight.counted import with_unit
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, WORSE, alt, palette
+from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE, alt, palette
 from firstflight.report.style import color as theme
 from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
@@ -217,8 +217,6 @@ def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
 
 _ABREAST = 4
 """Names in a line of a legend."""
-_LINE = 42
-"""Letters of a label next to an interval before it continues below."""
 _SMALL = 9
 """Font size of the labels of small panels, px."""
 _LABELS = 8
@@ -451,7 +449,7 @@ def intervals(
     """The value and 95% CI of each label of `y`, in a color per label of `color` and a panel per label of `rows`.
 
     A line is at the `base`; a base of 1 has a logarithmic axis, which begins at half of the least value: intervals that
-    reach zero are cut there. Long labels have several lines; those without an interval are omitted. None without data.
+    reach zero are cut there. Labels without an interval are omitted. None without data.
     """
     keys = [y, color, rows]
     cell_rows = [row for row in rows_of(quantity, keys) if "low" in row]
@@ -462,21 +460,15 @@ def intervals(
         cell_rows = [row | {"low": max(row["low"], least)} for row in cell_rows]
 
     def chart(wide: bool) -> alt.TopLevelMixin:
-        wrapped = {label: "|".join(textwrap.wrap(label, _LINE if wide else 25)) for label in titles(quantity[y])}
-        room: dict[str, Any] = {"labelLimit": 260 if wide else 150}
-        if is_wrapped := any("|" in label for label in wrapped.values()):
-            room |= {"labelExpr": "split(datum.label, '|')", "labelLineHeight": 11}
         ends = [base, *(row[end] for row in cell_rows for end in ("low", "high"))]
         scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear", nice=not base)
         x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
 
         def one(panel: str) -> Any:
             # A label that is a number would be no member of the offset's scale.
-            panel_rows = [
-                row | {color: str(row[color]), y: wrapped[str(row[y])]} for row in cell_rows if str(row[rows]) == panel
-            ]
+            panel_rows = [row | {color: str(row[color])} for row in cell_rows if str(row[rows]) == panel]
             marks = alt.Chart(inline(panel_rows)).encode(
-                y=alt.Y(f"{y}:N", sort=list(wrapped.values()), title=None, axis=alt.Axis(**room)),
+                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None, axis=alt.Axis(labelLimit=260 if wide else 150)),
                 yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
                 color=color_of(quantity[color], color),
             )
@@ -485,17 +477,96 @@ def intervals(
                 x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
             )
             points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
-            return alt.layer(
-                zero,
-                spread,
-                points,
-                width=480 if wide else 190,
-                height=alt.Step(20 if is_wrapped and not wide else 13),
-                title=panel,
-            )
+            return alt.layer(zero, spread, points, width=480 if wide else 190, height=alt.Step(13), title=panel)
 
         here = {str(row[rows]) for row in cell_rows}
         picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
         return picture
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
+
+
+_MS_AXIS = [0, 10, 30, 100, 300, 1000, 3000]
+_STRETCHED = 200
+"""Bars of more ms than that get an axis that is stretched towards zero."""
+_LABEL = "replace(datum.label, '<= ', '\u2264 ')"
+"""The name of a bucket as an axis shows it."""
+
+
+def bars(
+    quantity: xr.DataArray,
+    by: str,
+    sources: Sequence[str],
+    step: int,
+    above: Sequence[str] | None = None,
+    height: int = 150,
+) -> alt.LayerChart:
+    """A bar per bucket, a label of `by`, and `source`; the last is gray. `above`: texts over the buckets of ms."""
+    rows, order = rows_of(quantity, [by, "source"]), titles(quantity[by])
+    there = [source for source in sources if any(row["source"] == source for row in rows)]
+    in_ms = quantity.attrs["units"] == "ms"
+    ticks = alt.Axis(labelAngle=-45, labels=not in_ms, labelExpr=_LABEL)
+    x = alt.X(
+        f"{by}:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        title=None if in_ms else quantity[by].attrs["long_name"],
+        axis=ticks,
+    )
+    scale, values = alt.Scale(nice=True), alt.Axis(format="d")
+    if in_ms and max(row["value"] for row in rows) > _STRETCHED:
+        scale, values = alt.Scale(type="symlog", constant=10), alt.Axis(values=_MS_AXIS, format="d")
+    offset = alt.XOffset("source:N", sort=there)
+    colors = alt.Scale(domain=list(sources), range=[ORDERED[0], ORDERED[1], BASE])
+    legend = alt.Legend(values=list(sources if above is None else there)) if len(there) > 1 else None
+    color = alt.Color("source:N", title=None, scale=colors, legend=legend)
+    base = alt.Chart(inline(rows)).encode(x=x, xOffset=offset)
+    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color=INK)
+    layers = [
+        base.mark_bar().encode(y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=values), color=color),
+        whiskers.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+    ]
+    if in_ms and above is not None:
+        written = [{by: label, "share": share} for label, share in zip(order, above, strict=True)]
+        text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color=SOFT, baseline="bottom")
+        layers.append(text.encode(x=x, y=alt.value(-3), text="share:N"))
+    return alt.LayerChart(layer=layers, width=step * len(order), height=height)
+
+
+def forest(
+    quantity: xr.DataArray,
+    y: str,
+    color: str,
+    title: str,
+    ticks: Sequence[float],
+    published: Mapping[str, float],
+    width: int,
+    step: int,
+    label: int,
+) -> alt.LayerChart:
+    """The value and interval of each label of `y`, and dashed the `published` value for a label of `color`. `ticks` go
+    from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
+    height of a line; `label`: letters next to it before its text continues below, 0 for none.
+    """
+    cell_rows = [
+        row
+        | {"told": "|".join(textwrap.wrap(row[y], label or 200))}
+        | ({"low": max(row["low"], ticks[0]), "high": min(row["high"], ticks[-1])} if "low" in row else {})
+        for row in rows_of(quantity, [color, y])
+    ]
+    texts, names = (list(dict.fromkeys(row[key] for row in cell_rows)) for key in ("told", color))
+    theirs = [{color: of, "value": published[of]} for of in names]
+    scale = alt.Scale(domain=[ticks[0], ticks[-1]], type="log" if ticks[0] > 0 else "linear", nice=False)
+    x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format=".2~f"))
+    # Room for the widest fonts, which the program that measures may not have.
+    room = 6.8 * max(len(line) for of in texts for line in of.split("|"))
+    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12, minExtent=room)
+    lines = alt.Y("told:N", sort=texts, title=None, axis=axis if label else None)
+    shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
+    base = alt.Chart(inline(cell_rows)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
+    chart: alt.LayerChart = (
+        alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)
+        + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+        + base.mark_point(filled=True, size=38, opacity=1, clip=True).encode(x=x)
+    ).properties(width=width, height=alt.Step(step))
+    return chart

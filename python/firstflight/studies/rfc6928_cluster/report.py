@@ -12,7 +12,9 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
-from firstflight.studies.kernel import Quantities, along, each, headed, intervals, lines, named, table, value
+from firstflight.report.style import alt
+from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
+from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster import measure as m
 from firstflight.studies.rfc6928_cluster.claims import few_pairs, named_bucket
 
@@ -359,12 +361,22 @@ def _paths(q: Quantities) -> Table:
 
 
 _OURS, _THEIRS = "simulated", "published"
+_SOURCES = (_OURS, f"{_OURS}, independent", _THEIRS)
 _INTERVALS = "Bars: 95% CIs; a simulated point without one has too few users for it."
 
 
 def figures(q: Quantities) -> Iterator[Figure | None]:
     """The paper's Figure 5 next to this run's, its explanation and the cost."""
-    gain = "Gain of IW 10 in percent of the mean with IW 3; the table `buckets` has it in ms, too, and the shares."
+    yield _by_bucket(
+        q,
+        "figure5",
+        m.AVGDC,
+        m.DIMENSIONS[:3],
+        "AvgDC's web search in the buckets of the paper's Figure 5",
+        "Mean gain of IW 10 over IW 3, above in ms, below in percent of the mean with IW 3; above the bars the "
+        "share of responses. Whiskers: 95% CIs; a simulated bar without one has too few users for it. "
+        "Published bars are read off the figure. The axis of ms is stretched towards zero.",
+    )
     yield _next_to_figure5(
         q,
         "connections",
@@ -380,8 +392,6 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "faster the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than "
         f"that: slow users have long RTTs. {_INTERVALS}",
     )
-    title = "AvgDC's web search by bandwidth-delay product, as in the paper's Figure 5"
-    yield _by_bucket(q, "figure5", m.AVGDC, "bdp", title, f"{gain} {_INTERVALS}")
     change = named(-m.gain(q, "stated"), "sweep", "change of mean latency", "%")
     caption = "Change of the mean over that with IW 3; below zero is faster. Bands: 95% CIs."
     yield lines(change, "Mean latency by initial window", caption, "iw", "service", "population", base=0)
@@ -406,13 +416,25 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "population",
         base=0,
     )
-    yield from _by_assumption(q)
-    title = "AvgDC's web search by size"
-    caption = f"{gain} The buckets are those of the paper's Figure 7, whose bars are not available. {_INTERVALS}"
-    yield _by_bucket(q, "segments", m.AVGDC, "segments", title, caption)
-    title = "SlowDC's web search by bandwidth"
-    caption = f"{gain} The paper's Figure 6 has this, but its bars are not available. {_INTERVALS}"
-    yield _by_bucket(q, "figure6", m.SLOWDC, "down", title, caption)
+    yield _by_assumption(q)
+    yield _by_bucket(
+        q,
+        "segments",
+        m.AVGDC,
+        m.DIMENSIONS[3:],
+        "AvgDC's web search by size",
+        "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, whose bars are "
+        "not available. Whiskers: 95% CIs.",
+    )
+    yield _by_bucket(
+        q,
+        "figure6",
+        m.SLOWDC,
+        m.DIMENSIONS[:3],
+        "SlowDC's web search in the same buckets",
+        "As above; the paper's Figure 6 has SlowDC by bandwidth, but its bars are not available. Whiskers: 95% "
+        "intervals.",
+    )
     yield _population(q)
     yield _slow_law()
 
@@ -432,30 +454,51 @@ def _next_to_figure5(q: Quantities, key: str, title: str, caption: str) -> Figur
     return lines(headed(shown, **{by: m.heading(by)}), title, caption, by, key)
 
 
-def _by_bucket(q: Quantities, name: str, population: str, by: str, title: str, caption: str) -> Figure | None:
-    """Gains by bucket, next to the published ones where these are known."""
+def _by_bucket(
+    q: Quantities, name: str, population: str, dimensions: Sequence[str], title: str, caption: str
+) -> Figure | None:
+    """Gains in ms and percent by bucket."""
     at = {"population": population, "service": m.SEARCH, "iw": m.MANY}
-    gains = m.gain(q, f"stated_{by}").sel(at, drop=True).expand_dims(source=[_OURS])
-    if gains.isnull().all():
-        return None
-    if population == m.AVGDC and by != "segments":
-        gains = _with_published(gains, "source", by, m.figure5(by, "gain_percent"))
-    return lines(headed(named(gains, name, "gain", "%"), **{by: m.heading(by)}), title, caption, by, "source")
+    wide, narrow, finding = [], [], ""
+    for by in dimensions:
+        count = getattr(q, f"stated_{by}_count").sel(at).isel(draw=0)
+        shares = [f"{share:.1f}%" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
+        panels = []
+        for unit, column in m.GAINS.items():
+            gains = m.gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
+            if gains.isnull().all():
+                return None
+            named_gains = headed(named(gains, "gain", "Gain of IW 10", m.SIGNS[unit]), **{by: m.heading(by)})
+            finding = finding or extremes(named_gains.isel(source=0, drop=True), [by])
+            if population == m.AVGDC and by != "segments":
+                gains = _with_published(gains, "source", by, m.figure5(by, column))
+            panels.append(headed(named(gains, "gain", "gain", m.SIGNS[unit]), **{by: m.heading(by)}))
+        step = 34 if len(dimensions) > 1 else 60
+        wide.append(alt.vconcat(*(bars(panel, by, _SOURCES, step, shares) for panel in panels), spacing=6))
+        narrow += [bars(panel, by, _SOURCES, 30, shares) for panel in panels]
+    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow), finding)
 
 
 def _population(q: Quantities) -> Figure | None:
     """AvgDC's users as drawn and as published."""
-    shares = drawn_share(q, "bdp").sel(population=m.AVGDC)
-    if shares.sel(dependence="fitted").isnull().all():
-        return None
-    shown = _with_published(shares, "dependence", "bdp", dukkipati2010.shares("bdp"))
-    return lines(
-        headed(named(shown, "population", "users", "%"), bdp=m.heading("bdp")),
+    shown = {}
+    for by in m.DIMENSIONS[:3]:
+        shares = drawn_share(q, by).sel(
+            population=m.AVGDC, dependence=["fitted", "independent"] if by == "bdp" else ["fitted"]
+        )
+        if shares.sel(dependence="fitted").isnull().all():
+            return None
+        shares = shares.rename(dependence="source").assign_coords(source=list(_SOURCES[: shares.sizes["dependence"]]))
+        shares = _with_published(shares, "source", by, dukkipati2010.shares(by))
+        shown[by] = headed(named(shares, "share", "share", "%"), **{by: m.heading(by)})
+    wide, narrow = ([bars(shares, by, _SOURCES, step, height=170) for by, shares in shown.items()] for step in (26, 30))
+    return Figure(
+        "population",
         "AvgDC as drawn, next to the published shares",
-        "RTT and bandwidth are built from the published shares; the product follows from their dependence. With RTTs "
-        "that do not depend on bandwidth a fifth of the users would be in another bucket.",
-        "bdp",
-        "dependence",
+        "Shares of users. RTT and bandwidth are built from the published shares; the product follows from their "
+        "dependence. With RTTs that do not depend on bandwidth a fifth of the users would be in another bucket.",
+        alt.hconcat(*wide),
+        alt.vconcat(*narrow),
     )
 
 
@@ -478,28 +521,43 @@ def _slow_law() -> Figure | None:
     )
 
 
-def _by_assumption(q: Quantities) -> Iterator[Figure | None]:
-    """The effect of each assumption on the gain and on the cost."""
+_FOREST: Mapping[str, tuple[str, Sequence[float], Mapping[str, float]]] = {
+    "gain_percent": (
+        "mean latency saved, %",
+        (-10, 0, 10, 20, 30),
+        {m.NAMES[of]: percent for of, (_, percent) in m.SEARCH_GAIN.items()},
+    ),
+    "rise": (
+        "retransmissions added, pp",
+        (0.1, 0.3, 1, 3, 10),
+        {m.NAMES[of]: many - few for of, (few, many) in m.RETRANSMITTED.items()},
+    ),
+}
+
+
+def _by_assumption(q: Quantities) -> Figure | None:
+    """The effect of each assumption on the gain and on the cost, as a forest of intervals."""
     if q.assumed_again.isnull().all():
-        return
+        return None
     arrays = assumed(q)
-    rise = _RATES.sel(iw=m.MANY) - _RATES.sel(iw=m.FEW)
-    for name, title, published, base in (
-        ("gain_percent", "Mean latency of web search saved", _GAINED.sel(unit="percent"), 0),
-        ("rise", "Additional retransmissions of all services", rise, 1),
-    ):
-        values = arrays[name].assign_coords(population=[m.NAMES[of] for of in arrays[name]["population"].values])
-        printed = each(published.assign_coords(population=list(m.NAMES.values())), "{label} {value:.3g}")
-        yield intervals(
-            values.rename(f"sensitivity_{name}").expand_dims(panel=[""]),
-            f"{title}, by assumption",
-            f"IW {m.MANY} instead of {m.FEW}, one assumption changed. Published: {printed}. Lines: 95% CIs; numbers "
-            "are in the table `sensitivity`. Added after the first run; no claim depends on it.",
-            "assumption",
-            "population",
-            "panel",
-            base,
-        )
+    if arrays["rise"].sel(draw=0).isnull().all():
+        return None
+
+    wide = [
+        forest(arrays[of], "assumption", "population", *options, 165, 13, label)
+        for (of, options), label in zip(_FOREST.items(), (44, 0), strict=True)
+    ]
+    narrow = [forest(arrays[of], "assumption", "population", *options, 130, 20, 30) for of, options in _FOREST.items()]
+    return Figure(
+        "sensitivity",
+        "Dependence of gain and cost on each assumption",
+        f"IW {m.MANY} instead of {m.FEW}, one assumption changed: mean gain of web search, and the additional "
+        "retransmissions of all services (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
+        "`sensitivity`. Added after the first run; no claim depends on it.",
+        alt.hconcat(*wide),
+        alt.vconcat(*narrow),
+        extremes(arrays["gain_percent"], ["population", "assumption"]),
+    )
 
 
 def answer(q: Quantities) -> Iterator[str]:
