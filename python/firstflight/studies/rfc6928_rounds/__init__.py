@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import xarray as xr
@@ -11,7 +12,8 @@ from firstflight.analysis.table import Table
 from firstflight.counted import counted
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
-from firstflight.report.figure import Figure
+from firstflight.report.figure import Figure, inline
+from firstflight.report.style import alt, palette
 from firstflight.studies import kernel as k
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -103,19 +105,52 @@ def _printed(q: k.Quantities, trips: Mapping[tuple[int, int], int]) -> xr.DataAr
     return _of_sizes(q, lambda segments, iw: trips.get((segments, iw), math.nan))
 
 
-def figures(q: k.Quantities) -> Sequence[Figure | None]:
-    """Round trips of the run, by the rule, and as the RFC prints them."""
-    return [
-        k.lines(
-            k.named(q.round_trips, "rounds", "Round trips", "", 0),
-            "Round trips by transfer size",
-            "From the request on. The rule is applied round by round. Where the RFC's line leaves the others is its "
-            "sentence about 32 segments, which contradicts its table.",
-            "segments",
-            "iw",
-            beside={"the rule": _rule(q), "RFC 6928": _printed(q, TABLE | EXAMPLE)},
-        )
-    ]
+def figures(q: k.Quantities) -> Sequence[Figure]:
+    """The rule as steps, the run's transfers as points, the RFC's sentence as a cross."""
+    caption = (
+        "Steps: the rule, round by round. Dots: transfers of this run, each at its size and the round trips it "
+        "took. Cross: the RFC's sentence about 32 segments, which lies above the step and so cannot be."
+    )
+    measured = _measured(q)
+    if not measured:
+        return []
+    title, largest = "Segments delivered against round trips", max(segments for segments, _ in measured)
+    trips = (f"{measured[largest, iw]:g} round trips with IW {iw}" for iw in (FEW, MANY) if (largest, iw) in measured)
+    finding = f"{largest} segments take {', '.join(trips)}"
+    return [Figure("rounds", title, caption, _chart(measured, 620), _chart(measured, 260), finding)]
+
+
+def _measured(q: k.Quantities) -> dict[tuple[int, int], float]:
+    """(segments, initial window) -> round trips, where the run has them."""
+    values = q.round_trips.isel(draw=0)
+    trips = {(int(n), int(iw)): float(values.sel(segments=n, iw=iw)) for n in values["segments"] for iw in values["iw"]}
+    return {key: count for key, count in trips.items() if count == count}
+
+
+def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMixin:
+    windows = [str(FEW), str(MANY)]
+    color = alt.Color(
+        "iw:N",
+        sort=windows,
+        scale=palette(windows, "iw"),
+        legend=alt.Legend(title=None, labelExpr="'IW ' + datum.label", symbolType="circle", symbolOpacity=1),
+    )
+    x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
+    y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
+    # From the request on, one point a round, until the largest transfer of the run is delivered.
+    largest = max(segments for segments, _ in measured)
+    delivered = {iw: [0, *first_rounds(iw, by_rule(largest, iw))] for iw in (FEW, MANY)}
+    rule = {(min(n, largest), iw): rounds for iw, of in delivered.items() for rounds, n in enumerate(of)}
+    slips = {key: trips for key, trips in EXAMPLE.items() if trips < by_rule(*key)}
+    steps = alt.Chart(inline(_points(rule))).mark_line(interpolate="step-after", strokeWidth=2)
+    dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
+    cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
+    layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
+    return alt.layer(*layers, width=width, height=320 if width > 400 else 240)
+
+
+def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:
+    return [{"iw": str(iw), "round_trips": count, "segments": n} for (n, iw), count in sorted(trips.items())]
 
 
 def answer(q: k.Quantities) -> Sequence[str]:
