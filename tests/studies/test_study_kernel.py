@@ -32,6 +32,7 @@ from firstflight.studies.kernel import (
     along,
     at_least,
     at_most,
+    below,
     change,
     each,
     extreme,
@@ -46,7 +47,7 @@ from firstflight.studies.kernel import (
     table,
     value,
 )
-from firstflight.studies.kernel.claim import OURS, depending, judge
+from firstflight.studies.kernel.claim import FIXED, OURS, depending, judge
 from firstflight.studies.kernel.quantity import Quantity, Summary, _jackknife, estimate, measured
 
 IWS, RTTS = [3, 10], [20, 100, 300]
@@ -286,24 +287,49 @@ def test_a_source_makes_claims_with_the_unit_and_the_tolerance_of_the_expectatio
     assert (spec.judge().verdict, spec.judge().tolerance, spec.judge().unit) == ("holds", 5, "percent")
 
 
+DIRECTION = "The claim is a direction only."
+
+
 @pytest.mark.parametrize(
     ("source", "expected", "why"),
     [
-        (Source("RFC 1"), above(0, "ms"), "The claim is a direction only."),
-        (Source("RFC 1"), at_most(100, "% of IW 3's"), "The claim is a direction only."),
-        (Source("RFC 1"), near(3, "rounds"), "The value is exact, so the tolerance is 0."),
-        (OURS, at_least(5, "percent"), "The limit was fixed before the first run."),
+        (Source("RFC 1"), above(0, "ms"), DIRECTION),
+        (Source("RFC 1"), below(0, "segments"), DIRECTION),
+        (Source("RFC 1"), at_most(0, "pp of IW 3's"), DIRECTION),
+        (Source("RFC 1"), above(1, "ratio"), DIRECTION),
+        (Source("RFC 1"), at_most(100, "% of IW 3's"), DIRECTION),
+        (OURS, above(0, "percent"), DIRECTION),
         (Source("RFC 1", why="As printed."), above(0), "As printed."),
+        (Source(OURS.name, why=FIXED), above(0), FIXED),
     ],
 )
-def test_what_a_limit_says_by_itself_is_the_reason_of_a_claim(source: Source, expected: Expectation, why: str) -> None:
+def test_a_direction_needs_no_reason_and_a_source_gives_its_own(
+    source: Source, expected: Expectation, why: str
+) -> None:
     assert source.says("id", "A sentence.", xr.DataArray(1.0), expected).sentence.why == why
 
 
-@pytest.mark.parametrize("expected", [at_least(5, "percent"), near(3, "rounds", 1), at_least(0, "percent", 1)])
-def test_a_published_claim_with_a_limit_needs_a_reason(expected: Expectation) -> None:
+@pytest.mark.parametrize("source", [Source("RFC 1"), OURS])
+@pytest.mark.parametrize(
+    "expected",
+    [
+        at_least(5, "percent"),
+        near(3, "rounds"),
+        near(3, "rounds", 1),
+        at_least(0, "percent", 1),
+        at_most(100, "ms"),
+        at_least(100, "Mbit/s"),
+        at_least(100, "percent"),
+        at_most(1, "segments"),
+        at_least(1, "pp"),
+        at_most(0, "timeouts"),
+        at_most(0, "ratio"),
+        at_most(1, "% of IW 3's"),
+    ],
+)
+def test_a_claim_with_another_limit_needs_a_reason(source: Source, expected: Expectation) -> None:
     with pytest.raises(RequestError, match='claim "id" has no reason for its limit or tolerance; write why'):
-        Source("RFC 1").says("id", "A sentence.", xr.DataArray(1.0), expected)
+        source.says("id", "A sentence.", xr.DataArray(1.0), expected)
 
 
 def test_a_change_is_against_the_base_in_the_same_cell(times: xr.DataArray) -> None:

@@ -31,12 +31,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "The gain of IW 10 is the same at the server, in transit and at the access link (range of page times).",
             ten.max("place") - ten.min("place"),
             k.at_most(5, "pp of IW 3's"),
+            k.FIXED,
         ),
         k.OURS.says(
             "wifi-gains-as-well",
             "Delays of Wi-Fi do not change the gain of IW 10 at the access link (difference).",
             page.sel(place="Wi-Fi", iw=10) - page.sel(place="access", iw=10),
             k.near(0, "pp of IW 3's", 5),
+            k.FIXED,
         ),
         k.OURS.says(
             "second-queue-is-empty",
@@ -44,12 +46,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "of all drops, IW 64).",
             share,
             k.at_most(5, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "two-are-as-one",
             "Two narrow links in a row cost a page at most 5% more than one (largest change).",
             100 * (two - 1).max("iw"),
             k.at_most(5, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "gain-everywhere",
@@ -63,6 +67,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "The effect of IW 64 on others is the same at server, transit and access link (range of their times).",
             others.sel(place=SINGLE, iw=64).max("place") - others.sel(place=SINGLE, iw=64).min("place"),
             k.at_most(5, "pp of IW 3's"),
+            k.FIXED,
         ),
     )
 

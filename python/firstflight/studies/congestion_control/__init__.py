@@ -195,6 +195,7 @@ def _talk(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "the first ACK as one does (least over the talk's algorithms).",
         flights,
         k.near(many, "times"),
+        "A count of segments, so the tolerance is 0.",
     )
     yield least(
         "talk-parallel-compete",

@@ -123,6 +123,7 @@ def _rounds(q: k.Quantities, iw: int, expected: int) -> k.ClaimSpec:
         f"initial window of {iw} (median over the responses of as many segments).",
         counted.median(),
         k.near(expected, "rounds"),
+        "A count, so the tolerance is 0.",
         note=note,
         needs="value",
     )

@@ -11,8 +11,7 @@ QUANTITIES = (
     k.Quantity("time", "Completion time", "ms", k.MEAN_MS, digits=0),
     k.Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
 )
-RFC = k.Source("RFC 6928 section 6", needs="value")
-OURS = k.Source(k.OURS.name, needs="value")
+RFC, OURS = (k.Source(name, needs="value", why=k.FIXED) for name in ("RFC 6928 section 6", k.OURS.name))
 SMALL, LARGE = "16 kB", "3 MiB"
 LOSSES = ["5", "10", "6 to 10"]
 

@@ -4,7 +4,7 @@ docs/add-a-study.md explains them on an example.
 """
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
-from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
+from firstflight.studies.kernel.claim import FIXED, OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter, rank_correlation, spread
 from firstflight.studies.kernel.expression import (
@@ -52,6 +52,7 @@ __all__ = [
     "DOWN",
     "DROPPED",
     "FIRST_FLIGHT_LOST",
+    "FIXED",
     "MEAN_MS",
     "MEAN_QUEUE",
     "MEAN_S",

@@ -147,23 +147,29 @@ class Source:
         given: bool = False,
     ) -> ClaimSpec:
         """A claim of this source: `text` is its sentence, `statistic` the value found, `why` justifies the tolerance or
-        the limit; a direction, a value without tolerance and a limit of our own have a usual one. `given`: the value
-        was put in or fitted, or follows from the method; such claims are counted apart. RequestError without a reason.
+        the limit; that of a direction needs no words. `given`: the value was put in or fitted, or follows from the
+        method; such claims are counted apart. RequestError without a reason.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
-        if not (why := why or self.why or self._usual(expected)):
+        if not (why := why or self.why or ("The claim is a direction only." if _is_direction(expected) else "")):
             raise RequestError(f'claim "{name}" has no reason for its limit or tolerance; write why')
         return ClaimSpec(Sentence(name, self.name, text, expected, why, needs or self.needs, given), statistic, note)
 
-    def _usual(self, expected: Expectation) -> str:
-        """The reason that needs no words of its own; empty if there is none."""
-        lowest, highest = (round(end, 9) for end in expected.limits)
-        if lowest == highest:
-            return "The value is exact, so the tolerance is 0."
-        # On one side of no difference: of 0, of a ratio of 1, or of 100%.
-        if not expected.tolerance and {lowest, highest} & {-math.inf, math.inf} and {lowest, highest} & {0, 1, 100}:
-            return "The claim is a direction only."
-        return "The limit was fixed before the first run." if self.name == OURS.name else ""
+
+FIXED = "The limit was fixed before the first run."
+"""The reason of a limit that was: a statement about the history of a claim, so that each claim says it itself."""
+
+
+def _is_direction(expected: Expectation) -> bool:
+    """Whether its only limit is that of no difference: a ratio of 1, 100% of the other, or a change of 0."""
+    lowest, highest = expected.limits
+    if expected.tolerance or math.isinf(lowest) == math.isinf(highest):
+        return False
+    limit = lowest if math.isinf(highest) else highest
+    if expected.unit in ("ratio", "times") or expected.unit.startswith("% of"):
+        return math.isclose(limit, 100 if expected.unit.startswith("%") else 1)
+    # "At most 0" of a count is none of it, not a direction; "above 0" and "below 0" are signs of any unit.
+    return math.isclose(limit, 0, abs_tol=1e-9) and (limit != 0 or expected.unit.startswith(("percent", "pp")))
 
 
 OURS = Source("this study, before its first simulation")

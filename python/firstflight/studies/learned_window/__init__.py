@@ -120,6 +120,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "The loss-aware rule has at most half of ewma's first-flight losses on slow hosts.",
             slow.sel(aware) / slow.sel(ewma),
             k.at_most(0.5),
+            k.FIXED,
         ),
         k.OURS.says(
             "fallbacks-are-wrong-on-radio",
@@ -172,6 +173,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "Others on slow hosts are at most 5% slower next to the loss-aware rule than next to IW 10.",
             change(q.others_slow).sel(per_address).sel(aware),
             k.at_most(5, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "a-short-lifetime-forgets-the-old-path",

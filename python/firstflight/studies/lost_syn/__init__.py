@@ -35,12 +35,14 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With an initial RTO of 1 s RFC 3390's rule leaves users with an RTT of 1.2 s one segment.",
             q.window.sel(long).sel(rule="rfc3390"),
             k.near(1, "segments"),
+            "The rule has no exceptions, so the tolerance is 0.",
         ),
         RFC.says(
             "rfc6928-spares-them",
             "RFC 6928's rule leaves users with an RTT of 1.2 s the initial window.",
             q.window.sel(long).sel(rule="rfc6928"),
             k.near(10, "segments"),
+            "The rule has no exceptions, so the tolerance is 0.",
             note="The client's second SYN, which is answered, arrives as the server's timer expires: a tie.",
         ),
         k.Source("Linux, tcp_try_undo_spurious_syn").says(
@@ -98,6 +100,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "RFC 6928's rule makes others on the link no slower (mean change).",
             others.mean(["rto", "rtt_ms", "lost"]),
             k.near(0, "percent", 1),
+            "The tolerance of 1% was fixed before the first run.",
         ),
     )
 

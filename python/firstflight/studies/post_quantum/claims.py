@@ -357,6 +357,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "A leaf alone makes nobody slower (largest change of short responses).",
             first["short"].sel(remedy="leaf only").max("access"),
             k.at_most(5, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "iw-20-is-harmless-at-20-mbps",
@@ -384,6 +385,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With IW 16 at most one user in ten loses a round trip to ML-DSA-44 (most).",
             q.crossing.sel(iw=16, certificates="tranco-2026-ml-dsa-44").max("population"),
             k.at_most(10, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "20-kb-lose-little",

@@ -63,6 +63,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             k.change(q.others, iw=3).sel(iw=10, window=65536),
             k.near(0, "percent", 2),
+            k.FIXED,
         ),
     )
 

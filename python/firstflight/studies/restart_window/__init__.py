@@ -42,6 +42,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "An idle time shorter than the RTO changes nothing (gain without restart at 0.1 s).",
             gain(q).sel(idle_s=0.1).max("iw"),
             k.near(0, "percent"),
+            "The rule has no exceptions, so the tolerance is 0.",
             needs="value",
         ),
         RFC.says(

@@ -208,7 +208,7 @@ def _http10(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "scenarios outside the pathological ones).",
         _ordinary(relative.sel(iw=4)).mean(SCENARIOS),
         k.above(1, "ratio"),
-        "A direction only. Pathological: 32 webs with ftps; the RFC gives no list.",
+        note="Pathological: 32 webs with ftps; the RFC gives no list.",
     )
     overload = _resampled(own_power).sel(webs=32, ftps=[1, 2, 3]).diff("iw")
     steady = (overload > 0).all("iw") | (overload < 0).all("iw")
@@ -242,7 +242,7 @@ def _http10(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "from IW 1 to 4 over the nine scenarios).",
         _ordinary(change(q.goodput, 4)).min(SCENARIOS),
         k.above(0, "percent"),
-        "A direction only. The RFC's own Table 6 has less goodput with IW 3 at 32 webs (48.9 to 44.7 MB).",
+        note="The RFC's own Table 6 has less goodput with IW 3 at 32 webs (48.9 to 44.7 MB).",
     )
     risen = _resampled(q.drops).sel(iw=[2, 3, 4]) - _resampled(q.drops).sel(iw=1) > 0
     yield S3.says(
@@ -304,7 +304,7 @@ def _http11(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "the two changes).",
         change(power, 4, 3).sel(webs=32, ftps=[1, 2]).max("ftps"),
         k.below(0, "percent"),
-        "A direction only. The RFC does not name the two; 32/1 and 32/2 are those whose delay rises in Table 4.",
+        note="The RFC does not name the two; 32/1 and 32/2 are those whose delay rises in Table 4.",
     )
 
 

@@ -66,6 +66,7 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
             k.change(q.others, segment=1460).sel(segment=8960, rule="rfc6928").max("queue"),
             k.at_most(3, "percent"),
+            k.FIXED,
         ),
         k.OURS.says(
             "small-segments-gain-too",

@@ -184,6 +184,7 @@ def _remarks(q: k.Quantities) -> Iterator[k.ClaimSpec]:
         "the first ACK as one does (least over the windows).",
         together.min("iw"),
         k.near(MANY, "times"),
+        "A count of segments, so the tolerance is 0.",
         note=k.each(together, "{value:.3g} with IW {label}") + ".",
         needs="value",
     )
