@@ -12,7 +12,7 @@ RUN := runs/rfc2415
 # Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
 MAKEFLAGS += --jobs=2
 unexport MAKEFLAGS MFLAGS
-# Of the hundreds of processes that tests start, each would compile the package and the tests anew.
+# Of the hundreds of processes that tests start, each would compile the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
 setup: .venv/.pinned .venv/.built

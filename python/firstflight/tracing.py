@@ -58,15 +58,13 @@ class Trace:
         """
         if not isinstance(scenario, Scenario):
             raise RequestError(f"{scenario!r} is no scenario; load_scenario reads one from a file")
-        if seed is not None:
-            check_seed(seed)
         if engine == "emulate":
             require_linux("emulation")
         else:
             memory.check_together([scenario], capture=True)
         self.scenario = scenario
         self.engine = engine
-        self.seed = SingleScenario.seed if seed is None else seed
+        self.seed = SingleScenario.seed if seed is None else check_seed(seed)
         self._label = label
 
     @cached_property

@@ -167,6 +167,8 @@ def test_replicates_that_agree_have_an_interval_and_one_by_itself_has_none() -> 
 def test_clusters_are_numbered_by_all_of_their_columns_whatever_is_in_them() -> None:
     clusters = pl.DataFrame({"subnet": ["b", "a", "b", "a", None], "replicate": [-1, 10**12, 10**12, 10**12, -1]})
     assert _numbered(clusters).tolist() == [2, 1, 3, 1, 0]
+    assert _numbered(pl.DataFrame({"subnet": [None, None, 1]})).tolist() == [0, 0, 1]
+    assert _numbered(pl.DataFrame({"subnet": []})).tolist() == []
 
 
 def test_each_cluster_is_drawn_about_once_in_a_resample() -> None:

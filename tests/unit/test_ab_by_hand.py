@@ -36,7 +36,7 @@ from firstflight.analysis.ab.compare import _verdict
 from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.resampling import Blocks, draws
 from firstflight.analysis.ab.sample import ArmRows
-from firstflight.analysis.ab.statistic import Jain, Quantile, _Steps, share_of
+from firstflight.analysis.ab.statistic import Jain, Quantile, _kernel, _Steps, share_of
 from firstflight.analysis.intervals import Percentiles, Studentised, possible, within
 from firstflight.records.schema import GAMMA
 
@@ -327,6 +327,18 @@ def test_the_deviation_of_a_pilot_is_that_of_a_pair_or_of_both_arms() -> None:
     today = pilot_of_one_arm(pl.DataFrame({"user": range(4), "x": base}), "x", unit=["user"], least=4)
     assert today.deviation == pytest.approx(math.sqrt(2 * 62 / 3))
     assert (today.value, today.units, today.paired) == (5, 4, False)
+
+
+def test_a_pilot_refuses_a_keyword_that_it_does_not_know() -> None:
+    frame = pl.DataFrame({"user": range(4), "x": [1.0, 2, 6, 11]})
+    with pytest.raises(TypeError, match=r"pilot_of_one_arm.* unexpected keyword argument 'clusters'"):
+        pilot_of_one_arm(frame, "x", unit=["user"], clusters="subnet")  # type: ignore[call-arg]
+
+
+def test_the_kernel_has_no_value_for_what_is_no_distance() -> None:
+    assert _kernel(np.array([-math.inf, -9.0, 0, 9, math.inf, math.nan])) == pytest.approx(
+        [0, 0, 0.5, 1, 1, math.nan], abs=1e-6, nan_ok=True
+    )
 
 
 def test_arms_are_without_a_difference_only_if_each_unit_is() -> None:

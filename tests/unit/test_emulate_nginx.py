@@ -1,7 +1,8 @@
-"""The start of nginx, played by a thread of this process."""
+"""The start of nginx, played by a thread of this process, and the watch over processes."""
 
 import itertools
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -76,3 +77,13 @@ def test_the_length_of_its_header_is_asked_for_when_it_accepts_connections(
     lines = (tmp_path / "nginx.conf").read_text(encoding="ascii").splitlines()
     pads = [line.strip() for line in lines if "add_header" in line]
     assert pads == [*itertools.repeat('add_header X "xxxxx";', 13)]
+
+
+def test_a_process_that_ends_unasked_is_reported_where_there_is_no_testbed(capfd: pytest.CaptureFixture[str]) -> None:
+    processes.Watched("the helper", subprocess.Popen(["false"]))
+    until = time.monotonic() + 10
+    said = ""
+    while not said and time.monotonic() < until:
+        time.sleep(0.01)
+        said = capfd.readouterr().err
+    assert said == "the helper ended unasked: exit status 1\n"

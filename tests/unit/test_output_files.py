@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -182,6 +183,33 @@ def test_a_fault_at_the_rename_of_a_cell_leaves_nothing_of_it(tmp_path: Path, mo
     with pytest.raises(OSError, match="Input/output"):
         files.write_directory(tmp_path / "cell", [("a", b"1"), ("b", b"22")])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_of_a_cell_and_their_directory_are_durable_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int | str] = []
+    fsync, rename = os.fsync, Path.rename
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append(os.fstat(file).st_ino), fsync(file))[1])
+    monkeypatch.setattr(Path, "rename", lambda path, to: (calls.append("rename"), rename(path, to))[1])
+    place = tmp_path / "cell"
+    files.write_directory(place, [("a", b"1"), ("b", b"22")])
+    # The files in any order, as they are synced at once.
+    assert set(calls[:3]) == {path.stat().st_ino for path in place.iterdir()}
+    assert calls[3:] == [place.stat().st_ino, "rename", tmp_path.stat().st_ino]
+
+
+def test_a_cell_is_written_where_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    files.write_directory(tmp_path / "cell", [("a", b"1"), ("b", b"22")])
+    assert files.is_directory_as_written(tmp_path / "cell")
+    assert {path.stat().st_ino for path in (tmp_path / "cell").iterdir()} < set(synced)
 
 
 def test_no_reader_of_tables_is_given_a_path_that_it_may_take_for_a_pattern() -> None:

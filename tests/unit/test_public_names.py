@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import polars as pl
 import pytest
 import xarray as xr
@@ -264,6 +265,13 @@ def test_an_argument_of_another_type_is_refused_before_the_run(
     with pytest.raises(RequestError, match=said):
         firstflight.run(**{"what": small, "out": tmp_path / "out"} | arguments)
     assert not (tmp_path / "out").exists()
+
+
+def test_whole_numbers_may_be_those_of_numpy(small: Scenario, tmp_path: Path) -> None:
+    run = firstflight.run(small, out=tmp_path / "run", replicates=np.int64(2), seed=np.uint64(3), jobs=np.int8(1))
+    assert "seed 3, 2 replicates" in run._repr_html_()
+    assert firstflight.trace(small, seed=np.int64(3)).seed == 3
+    assert firstflight.observe.read("examples/flows/nginx.log", mss_bytes=np.int64(1448)).transfers.height
 
 
 @pytest.mark.parametrize("mss", [0, -5, 65496, True, "1448"])

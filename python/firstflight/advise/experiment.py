@@ -15,7 +15,7 @@ import polars as pl
 
 from firstflight import populations
 from firstflight.advise.fit import FittedPopulation
-from firstflight.advise.sensitivity import LEAST_BUFFER, SHALLOW_BUFFER_S, SensitivityCase
+from firstflight.advise.sensitivity import LEAST_BUFFER_PACKETS, SHALLOW_BUFFER_S, SensitivityCase
 from firstflight.analysis.table import Table
 from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
@@ -57,7 +57,13 @@ class CasePopulation:
                 laws[name.split("_")[0]] = f"{values[0]}s" if name == "buffer_s" else values[0]
             else:
                 columns[name] = values
-        return {"paths": "table", "row_sampling": "in_order", "min_buffer": LEAST_BUFFER, "columns": columns, **laws}
+        return {
+            "paths": "table",
+            "row_sampling": "in_order",
+            "min_buffer": f"{LEAST_BUFFER_PACKETS}p",
+            "columns": columns,
+            **laws,
+        }
 
 
 def complete(population: FittedPopulation, case: SensitivityCase, seed: int) -> CasePopulation:

@@ -62,7 +62,7 @@ class AdviceRequest:
     kind: str | None = None
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        object.__setattr__(self, "seed", check_seed(self.seed))
         if not FEWEST_CONNECTIONS <= self.max_connections <= MOST_CONNECTIONS:
             raise RequestError(
                 f"--max-connections is {self.max_connections}; write a number from {FEWEST_CONNECTIONS} to "

@@ -13,7 +13,7 @@ from firstflight.scenario.tls import server_flight
 REFERENCE_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
 """RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20
 ms is the worst case for a burst: three of four UK homes of 2023 with 15 to 100 Mbit/s were seen to hold more."""
-LEAST_BUFFER = "20p"
+LEAST_BUFFER_PACKETS = 20
 """The capacity of every queue, at any line rate. The UK homes of 2023 queued at least this amount under load, at
 about nine of ten lines below 45 Mbit/s (10th percentile 24, 19 and 46 packets below 5, 15 and 45 Mbit/s). The
 observed value is a mean, and so a lower bound of the capacity."""
@@ -83,7 +83,7 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
             case(
                 "shallow buffers",
                 f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or "
-                f"{LEAST_BUFFER[:-1]} packets, whichever is more, independent of the RTTs seen",
+                f"{LEAST_BUFFER_PACKETS} packets, whichever is more, independent of the RTTs seen",
                 "buffer",
                 shallow,
                 buffer_s=SHALLOW_BUFFER_S,
@@ -169,7 +169,7 @@ def assumptions(population: FittedPopulation) -> list[Assumption]:
         "buffer_s": (
             "buffer before the user's access link",
             f"{1e3 * REFERENCE_BUFFER_S:g} ms, or the growth of the RTT if that is more; cases: "
-            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {LEAST_BUFFER[:-1]} packets",
+            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {LEAST_BUFFER_PACKETS} packets",
         ),
         "loss": (
             "loss on the path, without queue overflow",

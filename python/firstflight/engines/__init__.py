@@ -80,10 +80,12 @@ def find(name: str) -> Engine:
 
 
 PLAN = "applications arms arms_of duration_ns header_bytes meter_interval_ns network"
+"""Keys of a plan."""
 APPLICATION = (
     "arms class client_hosts client_tcp clients count handshakes kind name response_header_bytes server_choice "
     "server_hosts server_tcp service_time_ns share start"
 )
+"""Keys of an application of any kind."""
 OF_KIND = {
     "file_transfer": "direction gap request_bytes size",
     "request_response": "request response think",

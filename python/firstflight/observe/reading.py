@@ -25,7 +25,7 @@ from firstflight.observe.observation import Observation, TrafficSource
 from firstflight.observe.problem import Problems
 from firstflight.observe.tables import MSS_BYTES, Parts
 from firstflight.observe.wrappers import Wrapper
-from firstflight.scenario.cell import is_whole
+from firstflight.scenario.cell import whole
 
 # Name of a kind, and its description.
 KINDS = {
@@ -77,12 +77,12 @@ def read(
         raise RequestError(
             f'a log format is for the kinds "nginx" and "log", not for "{kind}"; leave one of the two out'
         )
-    if not is_whole(mss_bytes, 1, 65495):
+    if (mss := whole(mss_bytes, 1, 65495)) is None:
         raise RequestError(f"mss_bytes is {mss_bytes!r}; write a whole number from 1 to 65495")
     form = None if log_format is None else given_format.parse(log_format)
     beginning = _beginning(path)
     try:
-        return _read(path, kind, form, beginning, mss_bytes)
+        return _read(path, kind, form, beginning, mss)
     except RequestError as error:
         if kind == "capture" or capture.recognizes(beginning):
             raise

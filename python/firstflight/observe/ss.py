@@ -149,8 +149,12 @@ def read(path: Path, problems: Problems) -> Parts:
     rows, _ = sockets.done()
     if rows.is_empty():
         return Parts()
-    # A kernel before 4.19 reports no bytes_sent; acknowledged bytes were sent, but for the SYN.
-    size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked") - 1)
+    # A kernel before 4.19 reports no bytes_sent. Acknowledged bytes were sent, but for the SYN of the end that opened
+    # the connection: the other end has the lower port, or one with a name.
+    ports = [pl.col("ends").str.extract(rf":([\w.-]+){after}") for after in " $"]
+    own, other = (port.cast(pl.Int64, strict=False).fill_null(0) for port in ports)
+    acked = pl.col("bytes_acked") - (other < own).cast(pl.Int64)
+    size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), acked)
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
     frame = rows.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
     address = frame["ends"].str.extract(r" (\S+):[\w.-]+$").str.strip_chars("[]").str.split("%").list.first()
@@ -162,7 +166,7 @@ def read(path: Path, problems: Problems) -> Parts:
         subnet=pl.lit(Subnets().numbers(address)),
         rtt_s=pl.lit(seconds(frame["minrtt"], 1e3)),
         max_rtt_s=pl.lit(seconds(frame["max_rtt_ms"], 1e3)),
-        # The kernel counts the SYN and the FIN as acknowledged bytes.
+        # The kernel counts the SYN of who opened the connection, and the FIN, as acknowledged bytes.
         delivered_bytes=pl.min_horizontal(acknowledged, "bytes"),
         segments_sent=pl.col("data_segs_out").cast(pl.Int64),
         # ss leaves out values of 0.

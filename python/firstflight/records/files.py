@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -119,9 +119,7 @@ def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryvie
                 written.append(stack.enter_context(_written(beside / name, content)))
                 listed += sums([(name, content)])
             written.append(stack.enter_context(_written(beside / SUMS, listed)))
-            # At once, for the file system to make one commit of them: one after the other, each waits for its own.
-            with ThreadPoolExecutor(len(written)) as pool:
-                list(pool.map(lambda file: os.fsync(file.fileno()), written))
+            _sync(written)
         _sync_directory(beside)
         beside.rename(place)
     except BaseException:
@@ -186,6 +184,22 @@ def is_whole_text(path: Path) -> bool:
 def size_bytes(directory: Path) -> int:
     """The total size of the files in `directory` and below."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def _sync(written: Sequence[BinaryIO]) -> None:
+    """At once, for the file system to make one commit of them: one after the other, each waits for its own. So they do
+    where the system starts no further thread.
+    """
+    try:
+        with ThreadPoolExecutor(len(written)) as pool:
+            list(pool.map(_sync_file, written))
+    except RuntimeError:
+        for file in written:
+            _sync_file(file)
+
+
+def _sync_file(file: BinaryIO) -> None:
+    os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

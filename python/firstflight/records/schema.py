@@ -12,13 +12,16 @@ The columns are declared in `crates/records/src/rows.rs`, but for those of `quic
 
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from firstflight import _native
 from firstflight._native import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION
-from firstflight.scenario import Scenario
+
+if TYPE_CHECKING:
+    from firstflight.scenario import Scenario
 
 __all__ = ["CAPTURED", "COUNTED", "DIMENSIONS", "GAMMA", "RETURNED", "SCHEMA_VERSION", "STORED", "TABLES", "Column"]
 
@@ -149,7 +152,7 @@ def from_native(table: str, columns: dict[str, tuple[str, bytes]], names: dict[s
     return pl.DataFrame(series)
 
 
-def first_transfers(transfers: pl.DataFrame, scenario: Scenario) -> pl.DataFrame:
+def first_transfers(transfers: pl.DataFrame, scenario: "Scenario") -> pl.DataFrame:
     """Those of the first application, of all its arms, by their start."""
     names = scenario.recorded_names()[: 1 + len(scenario.arm or [])]
     return transfers.filter(pl.col("application").cast(pl.String).is_in(names)).sort("start_s", "connection")

@@ -1,9 +1,11 @@
 """One point of a study's grid, and the choice of some."""
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
@@ -34,15 +36,19 @@ class Cell:
         return json.dumps(self.scenario.to_plan(), sort_keys=True)
 
 
-def is_whole(value: object, least: int, most: int) -> bool:
-    """Whether it is an integer in these bounds; true and false are none."""
-    return type(value) is int and least <= value <= most
+def whole(value: Any, least: int, most: int) -> int | None:
+    """The integer in these bounds that it is, NumPy's included; None for another value, as true and false are."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    number = operator.index(value)
+    return number if least <= number <= most else None
 
 
-def check_seed(seed: int) -> None:
-    """Raise RequestError unless the native module's random streams take `seed`."""
-    if not is_whole(seed, 0, 2**64 - 1):
+def check_seed(seed: int) -> int:
+    """The seed as an int; RequestError unless the native module's random streams take it."""
+    if (number := whole(seed, 0, 2**64 - 1)) is None:
         raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
+    return number
 
 
 def chosen(keys: Sequence[Key], only: Only) -> list[int]:

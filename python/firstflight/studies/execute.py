@@ -18,7 +18,7 @@ from firstflight.engines.sweep import sweep
 from firstflight.errors import FirstflightError, RequestError
 from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.cell import Key, Only, check_seed, chosen, is_whole
+from firstflight.scenario.cell import Key, Only, check_seed, chosen, whole
 from firstflight.studies import Run, find
 from firstflight.studies.study import Study
 from firstflight.studies.varied import SingleScenario, VariedScenario, Vary
@@ -69,12 +69,12 @@ def prepare(
     find_engine(engine)
     if engine not in study.engines:
         raise RequestError(f'"{study.name}" cannot be run by "{engine}"; its engines: {", ".join(study.engines)}')
-    if replicates is not None and not is_whole(replicates, 1, 2**32 - 1):
-        raise RequestError(f"replicates is {replicates}; write a whole number from 1 to 2^32 - 1")
-    if jobs is not None and not is_whole(jobs, 1, MOST_JOBS):
-        raise RequestError(f"jobs is {jobs}; write a number from 1 to {MOST_JOBS}, or leave it out: one a CPU")
+    if replicates is not None and (replicates := whole(asked := replicates, 1, 2**32 - 1)) is None:
+        raise RequestError(f"replicates is {asked}; write a whole number from 1 to 2^32 - 1")
+    if jobs is not None and (jobs := whole(asked := jobs, 1, MOST_JOBS)) is None:
+        raise RequestError(f"jobs is {asked}; write a number from 1 to {MOST_JOBS}, or leave it out: one a CPU")
     if seed is not None:
-        check_seed(seed)
+        seed = check_seed(seed)
     # The model draws nothing, so its replicates would all be the same.
     default = 1 if engine == "model" else study.replicates
     study.check(engine)

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import polars as pl
 
@@ -51,15 +50,31 @@ def pilot_of_one_arm(
     *,
     unit: Sequence[str],
     statistic: str = "mean",
-    **design: Any,
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = None,
+    resamples: int = 2000,
+    seed: int = 1,
+    least: int | None = None,
 ) -> Pilot:
-    """A pilot from current traffic alone: two arms of different users. `design`: other fields of `Design`. ValueError
-    for too few units.
+    """A pilot from current traffic alone: two arms of different users. `unit` and what follows `statistic` are as in
+    `Design`. ValueError for too few units.
     """
     arm = "__arm"
     rows = frame.lazy()
     both = pl.concat([rows.with_columns(pl.lit(place).alias(arm)) for place in (0, 1)])
-    request = Design(arm=arm, baseline=0, treatment=1, unit=unit, **design)
+    request = Design(
+        arm=arm,
+        baseline=0,
+        treatment=1,
+        unit=unit,
+        weight=weight,
+        strata=strata,
+        cluster=cluster,
+        least=least,
+        resamples=resamples,
+        seed=seed,
+    )
     comparison = compare(both, value, request, statistic=statistic)
     deviation = math.sqrt(2) * _deviation(comparison, "baseline")
     return Pilot(statistic, comparison.baseline.value, deviation, comparison.units, paired=False)

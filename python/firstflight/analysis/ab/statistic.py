@@ -260,5 +260,6 @@ def _kernel(distance: Values) -> Values:
     density = np.exp(-(of**2) / 2) / math.sqrt(2 * math.pi)
     cumulated = np.frombuffer(normal_cdf(of)) + of * density / 2
     passed: Values = np.where(distance > 0, cumulated[-1], cumulated[-2])
+    passed[np.isnan(distance)] = np.nan
     passed[near] = cumulated[:-2]
     return passed

@@ -123,8 +123,9 @@ def _numbered(clusters: pl.DataFrame) -> Array:
 
 def _starts(rows: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Where runs of equal rows begin: those of a user, or of a cluster, follow one another."""
-    changed = pl.all().ne_missing(pl.all().shift())
-    return rows.select(pl.any_horizontal(changed).arg_true()).to_series().to_numpy()
+    changed = pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))
+    # The first row has no other before it, which says nothing if it is null itself.
+    return rows.select((changed | (pl.int_range(pl.len()) == 0)).arg_true()).to_series().to_numpy()
 
 
 def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, drawn: Array) -> list[Array]:

@@ -73,11 +73,15 @@ def _enter_new() -> int:
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
+def _report(_: subprocess.Popen[bytes], sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
 class Watched:
     """A process that must live as long as the testbed does, unless a command stops it."""
 
-    on_death: ClassVar[Callable[[subprocess.Popen[bytes], str], None]]
-    """Ends the testbed; called, in a thread, with a process that ended and a sentence about it."""
+    on_death: ClassVar[Callable[[subprocess.Popen[bytes], str], None]] = _report
+    """Called, in a thread, with a process that ended and a sentence about it: a testbed has itself ended by it."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], said: int | None = None) -> None:
         """`name` for messages ("the link box"); `said`: a file that the process wrote its errors to, whose last line
