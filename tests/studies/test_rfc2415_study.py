@@ -4,14 +4,24 @@ from typing import Any
 
 import polars as pl
 import pytest
+import xarray as xr
 
 from firstflight.analysis.claim import Claim
 from firstflight.scenario import Cell
 from firstflight.scenario.cell import chosen
-from firstflight.studies.kernel import by_replicate, variation_of
+from firstflight.studies.kernel import by_replicate, named, table, variation_of
 from firstflight.studies.rfc2415 import STUDY
 from firstflight.studies.rfc2415.claims import claims as specs
-from firstflight.studies.rfc2415.printed import HTTP, decrease, file_power, power, printed, relative_power
+from firstflight.studies.rfc2415.printed import (
+    HTTP,
+    WRONG,
+    as_printed,
+    decrease,
+    file_power,
+    power,
+    printed,
+    relative_power,
+)
 from rfc2415_records import Key, Synthetic, clients, plain_delay
 
 CELL = {"http": "1.0", "webs": 16, "ftps": 0}
@@ -248,6 +258,14 @@ def test_the_rfcs_own_numbers_pass_the_checks_of_its_tables() -> None:
         assert claim.found == pytest.approx(0, abs=0.3)
     for number in (4, 5, 6, 30):
         assert claims[f"rfc2415-s3-{number:02d}"].verdict == "holds"
+
+
+def test_only_windows_that_the_rfc_prints_are_misprinted() -> None:
+    places = {"webs": [32], "ftps": [0, 2, 3], "iw": [1, 4, 10]}
+    drops = named(xr.DataArray(1.0, places, list(places)), "drops", "Drops", "percent")
+    rates = {"drops": as_printed(2, "packet_drop_rate")}
+    made = table("table2", "T", "C", [drops], "iw", rates, misprints={"drops": WRONG})
+    assert made.misprints == {("drops", "32", ftps, iw) for ftps in "02" for iw in "14"}
 
 
 def test_misprinted_drop_rates_are_never_compared(claims: dict[str, Claim], run: Synthetic) -> None:

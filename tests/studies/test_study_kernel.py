@@ -18,7 +18,7 @@ from firstflight.engines import model
 from firstflight.errors import RequestError
 from firstflight.records import Identity, RunWriter
 from firstflight.scenario import Scenario
-from firstflight.studies import find
+from firstflight.studies import NAMES, find
 from firstflight.studies.kernel import (
     ClaimSpec,
     DeclaredStudy,
@@ -199,6 +199,16 @@ def test_a_study_without_all_parts_is_one_sentence(tmp_path: Path, text: str, pr
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(RequestError, match=problem):
         DeclaredStudy(tmp_path / "__init__.py", [])
+
+
+def test_studies_of_an_rfc_come_first() -> None:
+    of_an_rfc = [name.startswith("rfc") for name in NAMES]
+    assert (NAMES[0], of_an_rfc) == ("rfc2415", sorted(of_an_rfc, reverse=True))
+
+
+def test_a_study_that_gives_its_folder_is_told_to_give_its_file(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r'" is a folder; write k.DeclaredStudy\(__file__, ...\)$'):
+        DeclaredStudy(tmp_path, [])
 
 
 def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:

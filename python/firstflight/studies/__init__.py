@@ -1,4 +1,4 @@
-"""The registry of studies. Each is imported when it is asked for."""
+"""The studies by name. Each is imported when it is asked for."""
 
 import importlib
 from collections.abc import Iterator
@@ -23,9 +23,12 @@ ADVICE = "advise"
 SCORECARD = "scorecard"
 _FOLDER = Path(__file__).parent
 NAMES = tuple(
-    name for path in sorted(_FOLDER.glob("*/study.toml")) if (name := path.parent.name.replace("_", "-")) != SCORECARD
+    sorted(
+        {path.parent.name.replace("_", "-") for path in _FOLDER.glob("*/study.toml")} - {SCORECARD},
+        key=lambda name: (not name.startswith("rfc"), name),
+    )
 )
-"""Each folder with a study.toml, whose module has a STUDY."""
+"""Each folder with a study.toml, whose module has a STUDY: those of an RFC first, then by name."""
 
 __all__ = ["NAMES", "Cell", "Run", "SingleScenario", "Study", "VariedScenario", "find", "listed", "of"]
 

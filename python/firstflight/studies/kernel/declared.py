@@ -68,6 +68,8 @@ class DeclaredStudy(Study):
         build: Build | None = None,
     ) -> None:
         """`file` is the module's: next to it are study.toml and the scenarios. `build` sets computed values."""
+        if Path(file).is_dir():
+            raise RequestError(f'"{file}" is a folder; write k.DeclaredStudy(__file__, ...)')
         folder = Path(file).parent
         self._declared = said = declared(folder)
         self.name = folder.name.replace("_", "-")  # type: ignore[misc]

@@ -58,8 +58,9 @@ class Filling:
     def filled(self, changed: xr.DataArray | None, trial: int) -> xr.DataArray:
         """The quantity with a value in each of `gaps`; in those of `changed` another one in each trial.
 
-        Trial values change minima, maxima and shares (far from the median), comparisons and ratios (another sign),
-        counts of equal values (values that occur elsewhere), and trends (rising with the labels).
+        Trial values are made for minima, maxima and shares (far from the median), comparisons and ratios (another
+        sign), counts of equal values (values that occur elsewhere), and trends (rising with the labels). Other results,
+        such as a count of values in a narrow range, may stay the same though they depend on a cell.
         """
         if changed is None:
             return self._near()
@@ -397,7 +398,7 @@ class Quantities:
 
     @property
     def trials(self) -> int:
-        """Number of different fillings of missing cells, which change each result that depends on one."""
+        """Number of different fillings of missing cells."""
         return max(4, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     @cached_property

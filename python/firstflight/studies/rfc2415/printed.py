@@ -8,7 +8,7 @@ import xarray as xr
 
 from firstflight.studies.kernel import Quantities, by_labels, by_replicate, mean_of, named
 
-WRONG = xr.DataArray(True, {"webs": [32], "ftps": [0, 1, 2]}, ["webs", "ftps"])
+WRONG = xr.DataArray(True, {"webs": [32], "ftps": [0, 1, 2], "iw": [1, 2, 3, 4]}, ["webs", "ftps", "iw"])
 """Places of Table 2 with drop rates that repeat those of 16 webs (`reference/README.md`, error 1)."""
 HTTP = {1: "1.0", 2: "1.0", 3: "1.0", 4: "1.1", 5: "1.1"}
 WHOLE = 100
