@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from firstflight.engines import model
+from firstflight.engines.model import single_transfer
 from firstflight.engines.model.single_transfer import from_plan, from_scenario
 from firstflight.errors import RequestError
 from firstflight.records.schema import RETURNED, conforms
@@ -186,6 +187,15 @@ def test_a_server_drawn_among_different_links_is_refused() -> None:
     assert _compute(network=alike).completion_ns is not None
 
 
+def test_the_servers_that_the_client_does_not_ask_do_not_matter() -> None:
+    link = {"rate": "10Mbit", "delay": "1ms", "queue": "100p"}
+    network = {"topology": "dumbbell", "bottleneck": link, "left": {**link, "count": 3}, "right": link}
+    hosts = {"client_hosts": "left[1]", "server_hosts": "left", "server_choice": "by_client"}
+    assert _compute(network=network, application=hosts).handshake_ns == 2 * 2_000_000 + 4 * 32_000
+    with pytest.raises(RequestError, match=r'sit on one host, "left\[1\]"'):
+        _compute(network=network, application={**hosts, "server_choice": "random"})
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -221,6 +231,12 @@ def test_the_model_refuses_a_key_of_a_plan_that_it_does_not_name() -> None:
     from_plan(plan)
 
 
+def test_the_model_refuses_a_key_of_a_link_that_it_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single_transfer, "_LINK", single_transfer._LINK.replace("queue ", ""))
+    with pytest.raises(RequestError, match="a link on its way: the engine model does not know queue; leave it out"):
+        from_scenario(_scenario())
+
+
 def test_the_model_refuses_a_queue_of_gso_packets() -> None:
     gso = _scenario().replace("network.links[0].gso", True)
     with pytest.raises(RequestError, match="does not know gso"):
@@ -234,9 +250,10 @@ def test_a_plan_with_unknown_hosts_or_policies_is_refused() -> None:
         from_plan(plan)
     plan = _scenario().to_plan()
     plan["applications"][0]["client_hosts"] = plan["applications"][0]["server_hosts"]
-    with pytest.raises(RequestError, match="with no link between them"):
+    says = r'application\.file: .* on one host, "node\[0\]", with no link between them; name other client_hosts'
+    with pytest.raises(RequestError, match=says):
         from_plan(plan)
     plan = _scenario().to_plan()
     plan["applications"][0]["server_tcp"]["initial_window"] = {"policy": "unheard-of"}
-    with pytest.raises(RequestError, match="unheard-of"):
+    with pytest.raises(RequestError, match='_tcp has initial_window = "unheard-of"'):
         from_plan(plan)

@@ -135,16 +135,19 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         raise _refusal(f'application "{name}" has tls')
     if application["service_time_ns"]:
         raise _refusal(f'application "{name}" has a service_time')
+    for end in ("client", "server"):
+        check_tcp(end, application[f"{end}_tcp"])
     if kind == "file_transfer":
         upload = application["direction"] == "upload"
         request, size = application["request_bytes"], _constant(application, "size")
     else:
         upload = False
         request, size = _constant(application, "request"), _constant(application, "response")
-    client, server = application["client_hosts"], application["server_hosts"]
-    ways = _ways(plan, client, server)
-    if application["server_choice"] == "random" and any(other != ways[0] for other in ways):
-        raise _refusal(f'application "{name}" draws its server among "{server}", whose links differ')
+    ways = _ways(plan, application)
+    if any(other != ways[0] for other in ways):
+        raise _refusal(
+            f'application "{name}" draws its server among "{application["server_hosts"]}", whose links differ'
+        )
     to_server, to_client = ways[0]
     for link in to_server + to_client:
         check_named("model", "a link on its way", link, _LINK)
@@ -162,8 +165,6 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"the rate of a link on its way changes ({link['rate_schedule']['kind']})")
         if link["queue"]["kind"] not in QUEUES:
             raise _refusal(f"the queue of a link on its way is {link['queue']['kind']}")
-    for end in ("client", "server"):
-        check_tcp(end, application[f"{end}_tcp"])
     return SingleTransfer(
         application=name,
         start_ns=round(_constant(application, "start") * 1e9),
@@ -179,13 +180,23 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     )
 
 
-def _ways(plan: dict[str, Any], clients: str, servers: str) -> list[tuple[tuple[dict[str, Any], ...], ...]]:
-    """The links from the first client to each server, and those back. RequestError for hosts that are not there."""
+def _ways(plan: dict[str, Any], application: dict[str, Any]) -> list[tuple[tuple[dict[str, Any], ...], ...]]:
+    """The links from the first client to each server that it may ask, and those back. RequestError for hosts that are
+    not there, and for a client that is its server.
+    """
     try:
         topology = _native.Topology(json.dumps(plan), 0, 0)
         links = dict(json.loads(topology.links()))
-        client = topology.hosts(clients)[0]
-        pairs = [((client, server), (server, client)) for server in topology.hosts(servers)]
+        client = topology.hosts(application["client_hosts"])[0]
+        servers = topology.hosts(application["server_hosts"])
+        if application["server_choice"] == "by_client":
+            servers = servers[:1]
+        if client in servers:
+            raise RequestError(
+                f'application.{application["name"]}: a client and its server sit on one host, "{client}", with no '
+                f"link between them; name other client_hosts or server_hosts"
+            )
+        pairs = [((client, server), (server, client)) for server in servers]
         return [tuple(tuple(links[name] for name in topology.path(*ends)) for ends in pair) for pair in pairs]
     except ValueError as error:
         raise RequestError(str(error)) from None
