@@ -137,13 +137,17 @@ class Topology:
         """
 
     def links(self) -> str:
-        """The links as JSON: [[name, link], ...], each direction, in the order of the records."""
+        """The links as JSON: [[name, link], ...], each direction, in the order of the records. A link has
+        no key for what is not set, except "rate_bps", "loss" and "lose".
+        """
 
     def hosts(self, selection: str) -> list[str]:
         """The hosts that a selection names, "left" or "left[2]". Raises ValueError for one that names none."""
 
     def path(self, source: str, destination: str) -> list[str]:
-        """The links from one host to another, in order. Raises ValueError for hosts that are not there or are one."""
+        """The links from one host to another, in order. Raises ValueError for hosts that are not there or are one,
+        and for a selection of several.
+        """
 
 def datagram_flows(plan: str) -> str:
     """What each application's ends send in datagrams, as JSON: a list for each application, empty for TCP.

@@ -129,7 +129,7 @@ class Trace:
 
         if path.suffix == ".pcap":
             raise RequestError(f"{path}: packets of the kernel are written as .pcapng")
-        links = list(lay_out(self.scenario).links)
+        links = list(lay_out(self.scenario, self.seed).links)
         if link is not None and link not in links:
             raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
 

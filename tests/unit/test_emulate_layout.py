@@ -1,8 +1,11 @@
 """Testbeds have the hosts, links and paths that the simulator has for the same scenario."""
 
+import json
+
 import polars as pl
 import pytest
 
+from firstflight import _native
 from firstflight.engines import simulate
 from firstflight.engines.emulate.campaign import jobs
 from firstflight.engines.emulate.layout import MOST_HOSTS, lay_out
@@ -102,6 +105,18 @@ def test_a_replicate_has_the_links_that_are_drawn_for_it() -> None:
     assert fixed.of_replicate(1, 7) is fixed
 
 
+def test_a_draw_that_no_link_can_have_refuses_its_own_replicate_alone() -> None:
+    delay = 'delay = { distribution = "lognormal", median = "1s", sigma = 12.0 }'
+    drawn = scenario(delay.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1)))
+    refused = set()
+    for replicate in range(40):
+        try:
+            assert lay_out(drawn, 3, replicate).links == lay_out(drawn, 3, replicate).of_replicate(3, replicate).links
+        except RequestError:
+            refused.add(replicate)
+    assert 0 < len(refused) < 40
+
+
 def test_a_client_on_its_servers_host_is_refused() -> None:
     with pytest.raises(RequestError, match=r'sit on one host, "node\[0\]"'):
         lay_out(scenario(NETWORKS["one link"], 'client_hosts = "node[0]"'))
@@ -161,3 +176,13 @@ def test_what_programs_set_on_their_sockets_need_not_be_the_same_for_a_pair_of_h
     served = scenario(NETWORKS["one link"], "", 'name = "other"\nserver_tcp = { nagle = "off" }')
     with pytest.raises(RequestError, match=r"application.other.server_tcp.nagle: a server has one value"):
         prepare(Cell({}, served), lay_out(served), 1, range(1))
+
+
+def test_a_path_is_one_from_host_to_host_and_not_between_groups() -> None:
+    topology = _native.Topology(json.dumps(scenario(NETWORKS["dumbbell"]).to_plan()), 0, 0)
+    assert topology.path("left[2]", "right[1]") == ["left[2]", "bottleneck", "right[1]"]
+    for ends in (("left", "right[0]"), ("right[0]", "left")):
+        with pytest.raises(ValueError, match=r'"left" names 3 hosts; write one, such as "left\[0\]"'):
+            topology.path(*ends)
+    with pytest.raises(ValueError, match='there are no hosts "elsewhere"'):
+        topology.path("elsewhere", "left[0]")

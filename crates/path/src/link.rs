@@ -15,7 +15,8 @@ use crate::{
     rate::{Schedule, ScheduleSpec},
 };
 
-/// A link as a scenario describes it.
+/// A link as a scenario describes it. What is not set is left out when it is written, so that its readers can go by
+/// presence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {

@@ -56,9 +56,20 @@ impl Topology {
 
     /// The names of the links from one host to another, in order.
     fn path(&self, source: &str, destination: &str) -> PyResult<Vec<String>> {
-        let [from, to] = [source, destination].map(|host| self.0.select(host).map(|hosts| hosts.start));
-        let path = self.0.path(from.map_err(invalid)?, to.map_err(invalid)?).map_err(invalid)?;
+        let path = self.0.path(self.host(source)?, self.host(destination)?).map_err(invalid)?;
         Ok(path.into_iter().map(|link| self.0.links()[link as usize].0.clone()).collect())
+    }
+}
+
+impl Topology {
+    /// The one host that a selection names.
+    fn host(&self, selection: &str) -> PyResult<u32> {
+        let hosts = self.0.select(selection).map_err(invalid)?;
+        if hosts.len() != 1 {
+            let (count, first) = (hosts.len(), self.0.host_name(hosts.start));
+            return Err(invalid(format_args!("{selection:?} names {count} hosts; write one, such as {first:?}")));
+        }
+        Ok(hosts.start)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What holds for every queue, loss, rate and impairment. They come from the library's own list, so a new one is tested too.
 
 use firstflight_path::{
-    Field, Holding, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, Part, parts, queue::QueueSpec,
+    Field, Holding, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket, Part, parts,
+    queue::{DropTailSpec, Limit, QueueSpec},
 };
 use serde_json::{Value, json};
 
@@ -39,6 +40,14 @@ fn link(place: &str, part: &Value) -> Value {
 fn read(link: &Value) -> Result<LinkSpec, String> {
     let spec: LinkSpec = serde_json::from_value(link.clone()).map_err(|error| error.to_string())?;
     spec.check().map(|()| spec).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_link_is_written_without_what_is_not_set() {
+    let queue = QueueSpec::DropTail(DropTailSpec { limit: Limit::Packets(20), counts_packet_in_service: false });
+    let Value::Object(written) = json!(LinkSpec::plain(Some(2_000_000), 10 * MS, queue)) else { panic!("no table") };
+    let keys: Vec<&String> = written.keys().collect();
+    assert_eq!(keys, ["delay_ns", "lose", "loss", "queue", "rate_bps"]);
 }
 
 fn examples() -> impl Iterator<Item = (&'static str, Part, Value)> {

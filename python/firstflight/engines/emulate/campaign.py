@@ -93,7 +93,7 @@ def run_together(
 ) -> list[dict[str, pl.DataFrame]]:
     """The tables of `run_cell` for each cell of a group, from one testbed and in turn."""
     scenario = cells[0].scenario
-    layout = lay_out(scenario)
+    layout = lay_out(scenario, seed, first)
     refuse_links(layout, scenario)
     prepared = [
         prepare(cell, layout, seed, range(first, first + count)) for cell, count in zip(cells, replicates, strict=True)
@@ -184,7 +184,7 @@ class Campaign:
 
     def __init__(self, lab: Lab, layout: Layout, seed: int) -> None:
         self.lab = lab
-        self.layout = layout.of_replicate(seed, 0)
+        self.layout = layout
         self.seed = seed
         self._laid_out = layout
         self._hosts: dict[str, KernelSettings] = {}
@@ -287,7 +287,7 @@ def capture(scenario: Scenario, seed: int) -> Captured:
     RequestError and MachineError as `run_cell`.
     """
     cell = Cell({}, scenario.over_tcp("a capture of segments"), capture=True)
-    layout = lay_out(scenario)
+    layout = lay_out(scenario, seed)
     refuse_links(layout, scenario)
     (prepared,) = prepare(cell, layout, seed, range(1))
     records = CellRecords(cell)

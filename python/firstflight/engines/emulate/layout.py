@@ -149,11 +149,12 @@ def queue_limit(queue: Mapping[str, Any]) -> tuple[int | None, int]:
     return limit.get("packets"), limit.get("bytes") or 0
 
 
-def lay_out(scenario: Scenario) -> Layout:
-    """The testbed for a scenario: the hosts that its applications use and every link of its network.
+def lay_out(scenario: Scenario, seed: int = 0, replicate: int = 0) -> Layout:
+    """The testbed for a scenario: the hosts that its applications use and every link of its network, as drawn for this
+    replicate.
 
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
-    for more hosts than MOST_HOSTS, for a population, and for segments longer than a packet.
+    for more hosts than MOST_HOSTS, for a population, for segments longer than a packet, and if no link can be as drawn.
     """
     network = scenario.one_network("The engine emulate")
     plan = scenario.to_plan()
@@ -161,7 +162,7 @@ def lay_out(scenario: Scenario) -> Layout:
     for application in plan["applications"]:
         if command := OF_KIND.get(application["kind"]):
             check_named("emulate", f"application.{application['name']}", application, f"{APPLICATION} {command}")
-    topology = _topology(written := json.dumps(plan), 0, 0)
+    topology = _topology(written := json.dumps(plan), seed, replicate)
     placements = [_placement(application, topology) for application in plan["applications"]]
     stacks: dict[str, str] = {}
     for index, placement in enumerate(placements):

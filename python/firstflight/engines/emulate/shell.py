@@ -74,7 +74,7 @@ class Shell:
 
     def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
         """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of packets on them."""
-        self.layout: Layout = lay_out(scenario).of_replicate(seed, 0)
+        self.layout: Layout = lay_out(scenario, seed)
         self._settings = host_settings(scenario, self.layout, seed)
         self._lab = Lab(self.layout, seed=seed, log=True)
         self._watch_links = watch_links
