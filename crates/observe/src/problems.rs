@@ -53,9 +53,7 @@ pub enum Trouble {
     #[error("connections without data from the server")]
     Silent,
     /// A connection of which the capture has one direction.
-    #[error(
-        "connections of which the capture has only the server's packets: what was delivered, and when, is not known"
-    )]
+    #[error("connections of which the capture has only one end's packets: what was delivered, and when, is not known")]
     OneWay,
     /// A connection that lacks packets which its acknowledgments speak of.
     #[error(

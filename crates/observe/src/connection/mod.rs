@@ -61,7 +61,11 @@ pub(crate) enum Stage {
 pub(crate) struct Connection {
     pub(crate) number: u32,
     pub(crate) client: End,
+    /// The capture has a packet of the client, and one of the server.
     client_seen: bool,
+    server_seen: bool,
+    /// It has an acknowledgment of the client, which follows a packet of the server.
+    client_acknowledged: bool,
     server_port: u16,
     began: i64,
     /// Initial sequence number of the client, if its SYN was seen.
@@ -160,7 +164,13 @@ impl Connection {
     pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, era: u32, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
         self.clock_was_set |= era != self.era;
-        self.client_seen |= side == Side::Client;
+        match side {
+            Side::Client => {
+                self.client_seen = true;
+                self.client_acknowledged |= seen.flags.contains(Flags::ACK);
+            }
+            Side::Server => self.server_seen = true,
+        }
         if seen.flags.contains(Flags::SYN) {
             return self.open(seen, side, time);
         }

@@ -67,7 +67,8 @@ impl Connection {
         let handshake = secures.and_then(|secures| secures.row(self.number, self.handshake_time_s()));
         self.answered(batch);
         if self.objects == 0 && handshake.is_none() {
-            return Some((Trouble::Silent, self.offset));
+            let lacks_server = self.client_acknowledged && !self.server_seen;
+            return Some((if lacks_server { Trouble::OneWay } else { Trouble::Silent }, self.offset));
         }
         let seconds = |time: Option<i64>| time.map_or(f64::NAN, |time| time as f64 / 1e9);
         let (mss, at_client) = (self.segment_bytes(), self.is_at_client());

@@ -191,6 +191,21 @@ fn a_capture_of_the_server_s_direction_alone_says_so() {
 }
 
 #[test]
+fn a_capture_of_the_client_s_direction_alone_says_so() {
+    let frames = download(0, 40_000, 80 * MS, 0, 10);
+    let from_client = |frame: &&Frame| frame.1[12..16] == frames[0].1[12..16];
+    let told = told(&frames.iter().filter(from_client).cloned().collect::<Vec<_>>());
+    assert_eq!(left_out(&told), [(Trouble::OneWay, 1)]);
+    assert!(told.connections.is_empty());
+}
+
+#[test]
+fn a_server_that_answers_no_syn_is_no_capture_of_one_direction() {
+    let frames = [raw(0, &segment(false, 99, 0, SYN, 0)), raw(1000 * MS, &segment(false, 99, 0, SYN, 0))];
+    assert_eq!(left_out(&told(&frames)), [(Trouble::Silent, 1)]);
+}
+
+#[test]
 fn a_syn_that_nobody_answers_and_a_reset_are_no_connections() {
     let syn = raw(0, &segment(false, 1, 0, SYN, 0));
     let reset = raw(MS, &segment(true, 0, 2, RST | ACK, 0));
