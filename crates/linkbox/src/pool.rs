@@ -81,11 +81,13 @@ impl Pool {
         self.lengths.len() - self.free.len()
     }
 
+    /// All of a buffer, to receive a packet into.
     pub(crate) fn room(&mut self, buffer: u32) -> &mut [u8] {
         let (piece, place) = (buffer as usize / PIECE, buffer as usize % PIECE);
         &mut self.pieces[piece][place * self.buffer_bytes..][..self.buffer_bytes]
     }
 
+    /// The packet in a buffer: as many bytes of it as were taken.
     pub(crate) fn packet(&self, buffer: u32) -> &[u8] {
         let (piece, place) = (buffer as usize / PIECE, buffer as usize % PIECE);
         &self.pieces[piece][place * self.buffer_bytes..][..usize::from(self.lengths[buffer as usize])]

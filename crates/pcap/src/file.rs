@@ -68,7 +68,7 @@ impl CaptureFile {
         Ok(file)
     }
 
-    /// Adds a packet of `bytes`, of which all was kept or only the beginning.
+    /// Adds a packet, as [`Writer::write`] does.
     ///
     /// # Errors
     /// The file system's error.

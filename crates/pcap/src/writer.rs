@@ -46,21 +46,23 @@ impl<W: Write> Writer<W> {
                 section_header(program, comment, &mut block);
                 interfaces.iter().for_each(|name| interface_description(name, &mut block));
             }
-            Format::Pcap => file_header(&mut block),
+            Format::Pcap => pcap_header(&mut block),
         }
         out.write_all(&block)?;
         Ok(Self { out, format, block })
     }
 
-    /// Adds a packet of `bytes`, of which all was kept or only the beginning.
+    /// Adds a packet, of which all was kept or only the beginning. `bytes`: its length on the wire, at least
+    /// `kept.len()`.
     ///
     /// # Errors
     /// An error of `out`.
     pub fn write(&mut self, record: &Record, kept: &[u8], bytes: u32) -> io::Result<()> {
+        debug_assert!(bytes as usize >= kept.len(), "{bytes} bytes on the wire, {} kept", kept.len());
         self.block.clear();
         match self.format {
             Format::Pcapng => enhanced_packet(record, kept, bytes, &mut self.block),
-            Format::Pcap => packet(record, kept, bytes, &mut self.block),
+            Format::Pcap => pcap_packet(record, kept, bytes, &mut self.block),
         }
         self.out.write_all(&self.block)
     }
@@ -89,7 +91,7 @@ const SNAPSHOT_BYTES: u32 = 262_144;
 const BILLION: u64 = 1_000_000_000;
 
 /// The header of the file: version 2.4, times in UTC.
-fn file_header(into: &mut Vec<u8>) {
+fn pcap_header(into: &mut Vec<u8>) {
     into.extend_from_slice(&MAGIC.to_le_bytes());
     into.extend_from_slice(&2u16.to_le_bytes());
     into.extend_from_slice(&4u16.to_le_bytes());
@@ -99,7 +101,7 @@ fn file_header(into: &mut Vec<u8>) {
 }
 
 /// A packet with its header: its kept part, and the bytes that it had.
-fn packet(record: &Record, packet: &[u8], bytes: u32, into: &mut Vec<u8>) {
+fn pcap_packet(record: &Record, packet: &[u8], bytes: u32, into: &mut Vec<u8>) {
     // Seconds wrap in the year 2106.
     into.extend_from_slice(&((record.time_ns / BILLION) as u32).to_le_bytes());
     into.extend_from_slice(&((record.time_ns % BILLION) as u32).to_le_bytes());
@@ -119,6 +121,7 @@ const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
 /// Of a section: the program that wrote it.
 const USER_APPLICATION: u16 = 4;
+/// Of an interface: what the capture calls it.
 const NAME: u16 = 2;
 /// Of an interface: times are in units of 10 to the minus this.
 const TIME_RESOLUTION: u16 = 9;

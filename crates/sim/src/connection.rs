@@ -262,7 +262,7 @@ pub struct Arena {
     /// Of these, the free ones.
     free: Vec<u32>,
     /// Connections that were opened, which numbers the next one.
-    pub opened: u32,
+    pub(crate) opened: u32,
 }
 
 impl Arena {

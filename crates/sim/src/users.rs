@@ -51,6 +51,7 @@ pub(crate) fn run(
     for replicate in replicates {
         simulation.replicate = replicate;
         clients.replicate = replicate;
+        // A connection's number is that in its replicate: the records are the same whichever replicates ran before.
         simulation.connections.opened = 0;
         for first in (0..population.users).step_by(BATCH as usize) {
             let batch = first..population.users.min(first.saturating_add(BATCH));

@@ -6,7 +6,7 @@ use firstflight_path::{Nanos, SpecError};
 use firstflight_tcp::Profile;
 use serde::Deserialize;
 
-use super::{Handshakes, Kind, Network, Plan, number};
+use super::{Handshakes, Kind, Network, Plan, default_of};
 use crate::{PlanError, distribution::Distribution};
 
 /// Choice of a client's server.
@@ -26,7 +26,7 @@ pub struct Application {
     /// Its name in the records.
     pub name: String,
     /// Number of clients; of a user, 1.
-    #[serde(default = "number::<1>")]
+    #[serde(default = "default_of::<1>")]
     pub clients: u32,
     /// The clients' hosts, assigned round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
     /// left out: at the user.

@@ -10,7 +10,7 @@ use super::{
         streams::{ConstantRate, Game},
         voice::Voice,
     },
-    number,
+    default_of,
 };
 use crate::{PlanError, distribution::Distribution};
 
@@ -64,16 +64,16 @@ pub enum Kind {
         #[serde(default)]
         then: Vec<Level>,
         /// Names that the in-line objects are spread over, each with its own connections, on server hosts in turn.
-        #[serde(default = "number::<1>")]
+        #[serde(default = "default_of::<1>")]
         hosts: u32,
         /// Connections to each of them (HTTP/1.1, kept alive).
-        #[serde(default = "number::<1>")]
+        #[serde(default = "default_of::<1>")]
         connections: u32,
         /// Connections that have been idle for so long are not used for the next page; none: all are.
         keep_alive_ns: Option<Nanos>,
         /// Bytes of a frame (HTTP/2).
         // RFC 9113 section 4.2: the frame size that every HTTP/2 endpoint accepts.
-        #[serde(default = "number::<16_384>")]
+        #[serde(default = "default_of::<16_384>")]
         frame_bytes: u32,
         /// Look-ups of the names; none: they are known.
         dns: Option<Box<Names>>,

@@ -37,7 +37,7 @@ pub struct Plan {
     /// Length of the links' counting intervals; none: one interval for the whole run.
     pub meter_interval_ns: Option<Nanos>,
     /// Bytes of TCP and IP headers in each packet.
-    #[serde(default = "number::<40>")]
+    #[serde(default = "default_of::<40>")]
     pub header_bytes: u32,
     /// The network, unless there is a population.
     pub network: Option<Network>,
@@ -75,7 +75,7 @@ pub enum ArmsOf {
 }
 
 /// The default of a parameter.
-fn number<const NUMBER: u32>() -> u32 {
+fn default_of<const NUMBER: u32>() -> u32 {
     NUMBER
 }
 

@@ -46,7 +46,8 @@ impl AckPolicy {
     }
 }
 
-/// State of the adaptive policy about the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
+/// State of the adaptive policy about the data that arrives. Names in brackets are those of Linux's
+/// `inet_connection_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// The policy's parameters.

@@ -40,8 +40,11 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ways {
+    /// The server.
     Download,
+    /// The client.
     Upload,
+    /// Both of them.
     Both,
 }
 

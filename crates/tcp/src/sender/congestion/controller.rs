@@ -134,7 +134,7 @@ impl Controller {
 
     /// The largest cwnd so far, in bytes.
     pub(crate) fn largest_window(&self) -> u32 {
-        self.window.largest.0
+        self.window.largest().0
     }
 
     /// ssthresh in bytes, if anything has set it.

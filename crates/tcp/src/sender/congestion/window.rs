@@ -8,8 +8,8 @@ use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     cwnd: Bytes,
-    /// The largest cwnd so far.
-    pub(super) largest: Bytes,
+    /// The largest value of `cwnd` so far.
+    largest: Bytes,
     /// The slow start threshold; [`Window::NO_LIMIT`], which no cwnd reaches, until a controller or a start-up scheme sets
     /// it.
     pub ssthresh: Bytes,
@@ -31,6 +31,11 @@ impl Window {
     /// The congestion window.
     pub fn cwnd(&self) -> Bytes {
         self.cwnd
+    }
+
+    /// The largest cwnd so far.
+    pub(super) fn largest(&self) -> Bytes {
+        self.largest
     }
 
     /// ssthresh, if anything has set it.

@@ -94,7 +94,7 @@ schemes! {
     /// The initial window spread evenly over the round trip that the handshake measured, then slow start.
     Paced {
         /// Share of the round trip over which it is spread, in percent, 1 to 100.
-        #[serde(default = "number::<100, _>")]
+        #[serde(default = "default_of::<100, _>")]
         over_rtt_percent: u32 => |_| 1..=100,
     } => paced::Paced;
     /// All that the application has written by then, up to the peer's window, over the first round trip, then
@@ -107,7 +107,7 @@ schemes! {
         /// RFC 3742's `max_ssthresh`: above this number of segments slow start grows by at most half of it a round
         /// trip.
         // RFC 3742 §2 suggests a max_ssthresh of 100 segments.
-        #[serde(default = "number::<100, _>")]
+        #[serde(default = "default_of::<100, _>")]
         limited_slow_start_segments: u32 => |max_segments| 1..=max_segments,
     } => quick_start::QuickStartSender;
     /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
@@ -115,18 +115,18 @@ schemes! {
     RapidStart {
         /// First flight as a multiple of the initial window, 1 to 10.
         // §3.1: pacing over a full RTT allows an initial window up to 2x that of classic slow start with pacing.
-        #[serde(default = "number::<2, _>")]
+        #[serde(default = "default_of::<2, _>")]
         window_factor: u32 => |_| 1..=10,
         /// Factor by which the window grows in a round trip while no queue is seen, 2 to 4.
         // §3.2: 2 bytes for every byte that is newly acknowledged, which results in a 3x growth of cwnd per round-trip.
-        #[serde(default = "number::<3, _>")]
+        #[serde(default = "default_of::<3, _>")]
         growth: u32 => |_| 2..=4,
         /// A round trip that is longer than the shortest one by this much has met a queue.
         // §3.2: queue_buildup_thresh = min(min_rtt + 4 ms, min_rtt * 1.10).
-        #[serde(default = "number::<4_000_000, _>")]
+        #[serde(default = "default_of::<4_000_000, _>")]
         queue_delay_ns: Nanos => |_| 1..=LONGEST_TIMEOUT,
         /// Or by this share of the shortest one, in percent, if that is less.
-        #[serde(default = "number::<10, _>")]
+        #[serde(default = "default_of::<10, _>")]
         queue_delay_percent: u32 => |_| 1..=1000,
     } => rapid_start::RapidStart;
     /// Slow start that grows fourfold in a round trip while acknowledgments say that doubling will go on, with HyStart
@@ -136,17 +136,18 @@ schemes! {
     /// round trip fits (RFC 9959).
     CarefulResume {
         /// saved_cwnd, in segments, 2 or more.
-        // RFC 9959 §3 has no values to begin with; these are those of a connection that used 24 Mbit/s with an RTT of 50 ms.
-        #[serde(default = "number::<100, _>")]
+        // RFC 9959 §3 has no values to begin with; this one and the next are those of a connection that used 24 Mbit/s with
+        // an RTT of 50 ms.
+        #[serde(default = "default_of::<100, _>")]
         saved_window_segments: u32 => |max_segments| 2..=max_segments,
         /// saved_rtt, the shortest round trip of that connection.
-        #[serde(default = "number::<50_000_000, _>")]
+        #[serde(default = "default_of::<50_000_000, _>")]
         saved_rtt_ns: Nanos => |_| 1..=LONGEST_TIMEOUT,
     } => careful_resume::CarefulResume;
 }
 
 /// The default of a parameter.
-fn number<const NUMBER: u32, T: From<u32>>() -> T {
+fn default_of<const NUMBER: u32, T: From<u32>>() -> T {
     NUMBER.into()
 }
 

@@ -33,7 +33,7 @@ impl Scoreboard {
         if old && (!has_sack || self.board.is_empty()) {
             return;
         }
-        let highest_sacked = self.board.highest_sacked;
+        let highest_sacked = self.board.highest_sacked();
         if has_sack {
             self.tag(flight, ack, summary, &mut times);
         }
@@ -61,7 +61,7 @@ impl Scoreboard {
         if let Some(block) = reported.duplicate {
             self.on_dsack(flight, ack, block, summary);
         }
-        let highest_sacked = self.board.highest_sacked;
+        let highest_sacked = self.board.highest_sacked();
         let mut lowest_original = highest_sacked;
         // Marks go on in the order of the stream, so that of several segments the last one is RACK's newest.
         for &(left, right) in reported.blocks() {
@@ -74,7 +74,7 @@ impl Scoreboard {
         let in_loss = self.state == CaState::Loss && !self.undo.is_armed();
         if lowest_original < highest_sacked && !in_loss {
             // Linux, tcp_check_sack_reordering: the distance is from the highest one so far.
-            self.note_reordering(flight.mss, lowest_original, self.board.highest_sacked);
+            self.note_reordering(flight.mss, lowest_original, self.board.highest_sacked());
         }
     }
 
@@ -219,7 +219,7 @@ impl Scoreboard {
         if self.sack {
             // A hole that was never retransmitted got filled: that was reordering.
             if lowest_original < highest_delivered {
-                let highest = self.board.highest_sacked.max(flight.snd.una);
+                let highest = self.board.highest_sacked().max(flight.snd.una);
                 self.note_reordering(flight.mss, lowest_original, highest);
             }
         } else {
@@ -333,7 +333,7 @@ impl Scoreboard {
                 }
                 self.identify_losses(flight, summary, facts);
                 if self.state != CaState::Recovery {
-                    if self.board.lost == 0 {
+                    if self.board.lost() == 0 {
                         return Next::Nothing;
                     }
                     self.enter_recovery(flight, facts);
@@ -357,7 +357,7 @@ impl Scoreboard {
             self.undo_by_dsack(flight, facts);
         }
         self.identify_losses(flight, summary, facts);
-        if self.board.lost == 0 {
+        if self.board.lost() == 0 {
             self.try_to_open(flight, summary, facts);
             return Next::Nothing;
         }
@@ -494,7 +494,7 @@ impl Scoreboard {
 
     /// Open, or in disorder as long as something is delivered out of order or repeated.
     pub(super) fn keep_open(&mut self, flight: &Flight<'_>) {
-        let disorder = self.sacked() + self.board.lost > 0 || self.any_repeated();
+        let disorder = self.sacked() + self.board.lost() > 0 || self.any_repeated();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
             self.state = state;

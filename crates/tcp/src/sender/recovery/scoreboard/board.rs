@@ -79,11 +79,11 @@ pub(crate) struct Board {
     /// Number of the first record of the queue.
     first: u64,
     /// Records not marked FOLLOWED.
-    pub sk_buffs: u32,
+    sk_buffs: u32,
     /// Records marked SACKED, LOST and IN_REPAIR.
-    pub sacked: u32,
-    pub lost: u32,
-    pub in_repair: u32,
+    sacked: u32,
+    lost: u32,
+    in_repair: u32,
     /// Records marked LOST alone: neither delivered since nor retransmitted.
     unanswered: u32,
     /// Records with a smaller number are not to be retransmitted (again) now.
@@ -93,7 +93,7 @@ pub(crate) struct Board {
     /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
     repeated: VecDeque<(Nanos, u64)>,
     /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
-    pub highest_sacked: SeqNum,
+    highest_sacked: SeqNum,
 }
 
 impl Board {
@@ -111,6 +111,31 @@ impl Board {
 
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Those of Linux's sk_buffs that are in flight.
+    pub fn sk_buffs(&self) -> u32 {
+        self.sk_buffs
+    }
+
+    /// Segments delivered out of order, says a SACK.
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments believed lost, retransmitted or not.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Segments of which a retransmission is in flight.
+    pub fn in_repair(&self) -> u32 {
+        self.in_repair
+    }
+
+    /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
+    pub fn highest_sacked(&self) -> SeqNum {
+        self.highest_sacked
     }
 
     /// Number of the first record, and one past that of the last.

@@ -27,7 +27,7 @@ impl Scoreboard {
     /// Those in excess are forgotten.
     fn has_too_many_duplicates(&mut self, taken: u32) -> bool {
         let outstanding = self.board.len();
-        let holes = self.board.lost.max(1).min(outstanding);
+        let holes = self.board.lost().max(1).min(outstanding);
         let too_many = self.duplicates.count + holes > outstanding;
         if too_many {
             self.duplicates.count = outstanding - holes;

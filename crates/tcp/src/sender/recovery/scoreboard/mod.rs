@@ -90,8 +90,8 @@ impl Scoreboard {
         info.unacked = self.board.len();
         info.min_rtt_ns = self.shortest_rtt();
         info.sacked = self.sacked();
-        info.lost = self.board.lost;
-        info.retransmitted = self.board.in_repair;
+        info.lost = self.board.lost();
+        info.retransmitted = self.board.in_repair();
         info.reordering = self.reordering;
         info.reordering_seen = self.reordering_seen;
         info.delivered = self.delivered;
@@ -117,7 +117,7 @@ impl Scoreboard {
 
     /// Segments delivered out of order, or counted so.
     pub fn sacked(&self) -> u32 {
-        self.board.sacked + self.duplicates.count
+        self.board.sacked() + self.duplicates.count
     }
 
     /// Segments sent and not acknowledged cumulatively.
@@ -127,7 +127,7 @@ impl Scoreboard {
 
     /// sk_buffs in flight.
     pub fn sk_buffs(&self) -> u32 {
-        self.board.sk_buffs
+        self.board.sk_buffs()
     }
 
     /// Nothing is out of the ordinary.
@@ -158,7 +158,7 @@ impl Scoreboard {
     /// Segments in flight.
     // RFC 6675 §4, SetPipe, as Linux counts it: sent, less delivered, less lost, plus retransmitted.
     pub fn in_flight(&self) -> u32 {
-        self.board.len() + self.board.in_repair - (self.sacked() + self.board.lost).min(self.board.len())
+        self.board.len() + self.board.in_repair() - (self.sacked() + self.board.lost()).min(self.board.len())
     }
 
     /// Segments that count against cwnd when new data is to be sent.
@@ -304,7 +304,7 @@ impl Scoreboard {
     pub fn limit_by_application(&mut self, window_segments: u32) {
         let (delivered, in_flight) = (self.delivered, self.in_flight());
         if let Some(rate) = &mut self.rate {
-            if in_flight < window_segments && self.board.lost <= self.board.in_repair {
+            if in_flight < window_segments && self.board.lost() <= self.board.in_repair() {
                 rate.limit_by_application(delivered, in_flight);
             }
         }

@@ -86,11 +86,11 @@ impl SackHistory {
 // each segment SACKed however small it is, mean that the first segment is lost.
 pub(super) fn count_losses(board: &mut Board, threshold: u32, mss: u32, begins: bool) -> NewlyLost {
     let numbers = board.numbers();
-    let mut number = board.number_after(board.highest_sacked.saturating_sub(1)).min(numbers.end);
-    if board.sacked == 0 {
+    let mut number = board.number_after(board.highest_sacked().saturating_sub(1)).min(numbers.end);
+    if board.sacked() == 0 {
         return NewlyLost::NONE;
     }
-    let enough_duplicates = begins && board.sacked >= threshold;
+    let enough_duplicates = begins && board.sacked() >= threshold;
     let mut lost = NewlyLost::NONE;
     if enough_duplicates && !board.get(numbers.start).is_in_repair() {
         lost = board.mark_lost(numbers.start);

@@ -42,12 +42,12 @@ impl Scoreboard {
     // a DSACK of that one must not count as an explanation of a recovery.
     pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
         let probe = u32::from(self.probe.is_repetition());
-        self.undo.begin_episode(flight.snd.una, self.board.in_repair + probe);
+        self.undo.begin_episode(flight.snd.una, self.board.in_repair() + probe);
     }
 
     /// True if the first segment in flight is a retransmission.
     pub(super) fn any_repeated(&self) -> bool {
-        self.board.in_repair > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())
+        self.board.in_repair() > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())
     }
 
     /// Undoes the episode.
@@ -102,12 +102,12 @@ impl Scoreboard {
         if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
             return false;
         }
-        let highest = self.board.highest_sacked;
+        let highest = self.board.highest_sacked();
         if ack.prior_una < highest {
             self.note_reordering(flight.mss, ack.prior_una, highest);
         }
         // Retransmissions are still in flight: they will arrive as duplicates, and show more.
-        if self.board.in_repair > 0 {
+        if self.board.in_repair() > 0 {
             return true;
         }
         if !self.any_repeated() {
