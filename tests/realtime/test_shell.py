@@ -141,8 +141,9 @@ DEAF = "trap '' INT TERM HUP; echo ready; while :; do sleep 0.1; done"
 def test_a_signal_ends_the_program_and_is_its_status(script: str, sent: bytes | signal.Signals, status: int) -> None:
     ours, its = pty.openpty()
     said = b""
-    command = ["setsid", "--ctty", FIRSTFLIGHT, "shell", str(DOWNLOAD), "--", "sh", "-c", script]
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its) as running:
+    # What nohup and a shell's "&" ignore would be ignored by the program, too.
+    command = ["env", "--default-signal=HUP,INT,QUIT", "setsid", "--ctty", FIRSTFLIGHT, "shell", str(DOWNLOAD), "--"]
+    with subprocess.Popen([*command, "sh", "-c", script], stdin=its, stdout=its, stderr=its) as running:
         os.close(its)
         try:
             while b"ready" not in said:
