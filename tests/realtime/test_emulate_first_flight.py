@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from emulations import FAR, cell, download, rounds, skip_unless_possible
+from emulations import FAR, cell, download, never_early, rounds, skip_unless_possible
 from firstflight import Cell
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
@@ -124,6 +124,20 @@ def test_real_programs_ask_for_the_same_bytes_as_the_simulated_ones_in_as_many_r
         for tables in (real, virtual)
     )
     assert took == expected
+    never_early(real["transfers"], virtual["transfers"])
+
+
+def test_two_rounds_of_cubic_are_those_of_virtual_time() -> None:
+    # With late acknowledgments HyStart ends slow start at a window of 16 segments, not below: the second round fits.
+    keys = {"web__size": "36kB", "web__response_header": "300B", "web__count": 2, "tcp__initial_window": 10}
+    asked = cell(**keys, link__delay=FAR, capture=True)
+    real, virtual = campaign.run_cell(asked, 1, 1), simulate.run_cell(asked, 1, 1)
+    sent, expected = (
+        rounds(tables["segments"]).select("connection", "round", "seq", "length").rows() for tables in (real, virtual)
+    )
+    assert sent == expected
+    assert [number for _, number, _, _ in sent] == 2 * ([0] * 10 + [1] * 16)
+    never_early(real["transfers"], virtual["transfers"])
 
 
 def test_a_page_is_fetched_object_by_object_by_one_curl_or_by_several() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import testbeds
-from emulations import FAR, cell, download, rounds, skip_unless_possible
+from emulations import FAR, cell, download, never_early, rounds, skip_unless_possible
 from firstflight import Cell, Scenario
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
@@ -73,6 +73,7 @@ def test_the_kernel_sends_the_segments_of_virtual_time(
         rounds(tables["segments"]).select("connection", "round", "seq", "length").rows() for tables in (real, virtual)
     )
     assert sent == simulated
+    never_early(real["transfers"], virtual["transfers"])
 
 
 def asked_for(segments: pl.DataFrame) -> list[tuple[int, ...]]:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import testbeds
-from emulations import FAR, cell, download, rounds, skip_unless_possible
+from emulations import FAR, cell, download, never_early, rounds, skip_unless_possible
 from firstflight import Cell
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign
@@ -69,6 +69,7 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
         for tables in (real, virtual)
     )
     assert sent == expected
+    never_early(transfers, simulated)
     # The next file is asked for so long after the last has come, and as much later as a program takes to start: some
     # 30 ms each time on an idle machine.
     starts = transfers["start_s"] - simulated["start_s"]

@@ -102,7 +102,7 @@ def test_the_study_has_quic_and_tcp_next_to_each_other() -> None:
         float(q.handshake.sel(stack=stack, chain="ml-dsa-65", size_kb=20, iw=10).isel(draw=0))
         for stack in ("quinn", "tcp")
     )
-    # Two round trips of 100 ms and three.
+    # Two round trips of 100 ms and three, either late by less than another one.
     assert 200 < quinn < 300 < tcp < 400
     assert {claim.id for claim in study.claims(run)} >= {"three-times-before-validation", "quic-saves-a-round-trip"}
     assert {table.name for table in study.tables(run)} == {"times", "first-flight"}
