@@ -255,5 +255,5 @@ def test_a_plan_with_unknown_hosts_or_policies_is_refused() -> None:
         from_plan(plan)
     plan = _scenario().to_plan()
     plan["applications"][0]["server_tcp"]["initial_window"] = {"policy": "unheard-of"}
-    with pytest.raises(RequestError, match='_tcp has initial_window = "unheard-of"'):
+    with pytest.raises(RequestError, match="unheard-of"):
         from_plan(plan)

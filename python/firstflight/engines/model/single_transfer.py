@@ -135,8 +135,6 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         raise _refusal(f'application "{name}" has tls')
     if application["service_time_ns"]:
         raise _refusal(f'application "{name}" has a service_time')
-    for end in ("client", "server"):
-        check_tcp(end, application[f"{end}_tcp"])
     if kind == "file_transfer":
         upload = application["direction"] == "upload"
         request, size = application["request_bytes"], _constant(application, "size")
@@ -165,6 +163,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"the rate of a link on its way changes ({link['rate_schedule']['kind']})")
         if link["queue"]["kind"] not in QUEUES:
             raise _refusal(f"the queue of a link on its way is {link['queue']['kind']}")
+    for end in ("client", "server"):
+        check_tcp(end, application[f"{end}_tcp"])
     return SingleTransfer(
         application=name,
         start_ns=round(_constant(application, "start") * 1e9),
