@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -136,7 +137,7 @@ end is 4, 8 and 12 times that for k = 1, 2 and 3 (Poisson's exact one: 5.6, 7.2 
 calibration's resamples is below it."""
 
 
-class Spread:
+class Spread(ABC):
     """A figure with its standard error, and the degrees of freedom of that; `kind` is how its interval is made."""
 
     kind: str
@@ -144,13 +145,13 @@ class Spread:
     def __init__(self, value: float, error: float, freedom: float) -> None:
         self.value, self.error, self._freedom = value, error, freedom
 
+    @abstractmethod
     def interval(self, confidence: float) -> tuple[float, float]:
         """Lower and upper end; NaN where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def p_value(self) -> float:
         """Two-sided, of the figure being 0."""
-        raise NotImplementedError
 
 
 class Studentised(Spread):
