@@ -12,7 +12,7 @@ import pytest
 
 import wire_pair
 from firstflight import _native
-from wire_pair import Pair, sha256
+from wire_pair import KERNELS, Pair, sha256
 
 MB = 1_000_000
 PROFILES: dict[str, dict[str, Any]] = json.loads(_native.profiles())
@@ -114,6 +114,8 @@ def test_tshark_finds_nothing_malformed_and_no_wrong_checksum(
     path = tmp_path / "wire.pcapng"
     profile = LINUX | SCHEMES[scheme]
     wrong = "_ws.malformed || tcp.checksum.status != 1 || ip.checksum.status != 1 || _ws.expert.severity == error"
+    # Linux sends 0xffff where the checksum is 0 (skb_checksum_help), once in 65,536 packets; tshark calls it wrong.
+    wrong = f"({wrong}) && !(ip.src == {KERNELS} && tcp.checksum == 0xffff)"
     holes = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"
     # A busy machine may lose a packet itself, so a capture with a hole is repeated.
     for _ in range(2):
