@@ -75,9 +75,12 @@ def test_the_certificate_flight_is_measured_and_its_post_quantum_size_estimated(
     more = (intermediates + 1) * (1312 + 2420 - 91 - 72) + 2420 - 72 + 1088
     assert abs(usual["post_quantum_bytes"] - usual["flight_bytes"] - more) <= 40 * (intermediates + 1)
     (flight, _, hellos) = answer["lines"]
-    trips = "1 round trip more" if usual["flight_bytes"] + more > 10 * 1448 else "no round trip more"
+    # On a busy machine nginx writes late, which makes a window "at least" 10; other tests ask for exact ones.
+    at_least = answer["verdict"]["windows"][-1]["at_least"]
+    longer = "the round trips depend on its whole IW" if at_least else "1 round trip more"
+    trips = longer if usual["flight_bytes"] + more > 10 * 1448 else "no round trip more"
     assert flight.startswith(f"certificate flight {usual['flight_bytes']:,} bytes")
-    assert "fits into its IW of 10" in flight
+    assert f"fits into its IW of {'at least ' * at_least}10" in flight
     assert flight.endswith(trips)
     assert hellos.endswith("QUIC is not probed")
 
