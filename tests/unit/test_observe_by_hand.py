@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from firstflight import observe
-from firstflight.errors import MachineError
+from firstflight.errors import MachineError, RequestError
 from firstflight.observe import summary
 from firstflight.observe.access_log import RowSample
 from firstflight.observe.room import Room
@@ -217,6 +218,18 @@ def test_the_segments_of_a_tls_answer_are_those_of_the_capture() -> None:
     handshakes = observe.read(EXAMPLES / "https.pcapng").handshakes
     tls_1_3, tls_1_2 = [10] * 5 + [3] * 5 + [10] * 3 + [3] * 3, [10] * 5 + [2] * 5 + [10] * 3 + [2] * 3
     assert handshakes["answer_flight_segments"].to_list() == tls_1_3 + tls_1_2
+
+
+def test_a_flight_of_tls_that_the_client_did_not_answer_has_no_size(tmp_path: Path) -> None:
+    content, path = (EXAMPLES / "https.pcapng").read_bytes(), tmp_path / "cut.pcapng"
+    at, flights = 0, []
+    while len(set(flights)) < 2:
+        at += int.from_bytes(content[at + 4 : at + 8], "little")
+        path.write_bytes(content[:at])
+        with suppress(RequestError):
+            flights += observe.read(path).handshakes["flight_bytes"][:1].to_list()
+    assert flights[0] is None
+    assert flights[-1] > 1000
 
 
 def test_networks_are_numbered_in_the_order_of_their_appearance() -> None:

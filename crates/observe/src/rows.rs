@@ -85,7 +85,8 @@ table! {
         segments_sent: u32,
         /// Retransmitted ones.
         retransmissions: u32,
-        /// Bytes of the longest of the server's flights, each what it sent between two of the client's; without tickets.
+        /// Bytes of the longest of the server's flights, each what it sent between two of the client's, without tickets;
+        /// 0 if the client answered none.
         flight_bytes: u64,
         /// How often the client waited for the server before it could ask.
         exchanges: u8,

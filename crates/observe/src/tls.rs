@@ -26,6 +26,13 @@ const CERTIFICATE: u8 = 11;
 const PRE_SHARED_KEY: u16 = 41;
 const SUPPORTED_VERSIONS: u16 = 43;
 const KEY_SHARE: u16 = 51;
+/// The version of TLS 1.2 (RFC 5246 §6.2.1).
+const TLS_1_2: usize = 0x0303;
+/// The random of a HelloRetryRequest (RFC 8446 §4.1.3).
+const RETRY: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, //
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
 /// RFC 5246 §6.2.3; those of RFC 8446 §5.2 are shorter.
 const LONGEST: u32 = (1 << 14) + 2048;
 /// A Finished of 1.3 by SHA-256 and by SHA-384: header of the message, hash, type and tag (RFC 8446 §4.4.4, §5.2).
@@ -199,6 +206,8 @@ pub(crate) struct Handshake {
     pub(crate) hello: Hello,
     /// The server's hello was one of 1.2.
     is_old: bool,
+    /// The server's first hello asked for another of the client's.
+    retried: bool,
     /// The server used keys of an earlier connection.
     pub(crate) resumed: Option<bool>,
 }
@@ -221,7 +230,7 @@ impl Handshake {
         matches!(self.stage, Stage::Finished { .. } | Stage::Asked { .. })
     }
 
-    /// A record of the server's first flight, from its header: whether keys of an earlier connection are used. In 1.3 the
+    /// A record of the flight with the server's hello, from its header: whether keys of an earlier connection are used. In 1.3 the
     /// hello has them (RFC 8446 §4.2.11); up to 1.2 no certificate follows it (RFC 5246 §7.3).
     fn see_resumption(&mut self, record: &[u8]) {
         let message = record.get(HEADER).copied();
@@ -231,9 +240,13 @@ impl Handshake {
             let Some((length, begin)) = number(record, HEADER + 1, 3) else { return };
             let hello = record.get(begin..(begin + length).min(record.len())).unwrap_or_default();
             let has = |wanted| extensions(hello, false).any(|(kind, _)| kind == wanted);
-            if has(SUPPORTED_VERSIONS) {
+            // Drafts of 1.3 have later versions, and hellos of another form.
+            let up_to_12 = number(hello, 0, 2).is_some_and(|(version, _)| version <= TLS_1_2);
+            if hello.get(2..2 + 32) == Some(&RETRY) {
+                self.retried = true;
+            } else if has(SUPPORTED_VERSIONS) {
                 self.resumed = Some(has(PRE_SHARED_KEY));
-            } else if hello.len() == length {
+            } else if up_to_12 && hello.len() == length {
                 self.is_old = true;
                 // More messages may be in this record.
                 let end = HEADER + number(record, HEADER - 2, 2).map_or(0, |(length, _)| length);
@@ -353,7 +366,7 @@ impl Handshake {
         let mut known = self.server.next.clamp(start, end);
         while let Some(record) = self.server.next_in(start, seen) {
             known = record.end.min(end);
-            if self.resumed.is_none() && self.exchanges == 1 {
+            if self.resumed.is_none() && self.exchanges == 1 + u8::from(self.retried) {
                 self.see_resumption(&seen.kept[(record.start - start) as usize..]);
             }
             match (self.stage, record.kind) {

@@ -71,11 +71,11 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
     began_ns: int = (connections if responses.is_empty() else responses)["start_ns"].min()  # type: ignore[assignment]
     # Integers, so that no digit of a time is lost.
     responses = responses.with_columns(start_s=(pl.col("start_ns") - began_ns) / 1e9)
-    share = pl.col("key_share_bytes")
+    seen = pl.col("flight_bytes", "key_share_bytes")
     handshakes = handshakes.join(numbers, on="connection").sort("client").drop("connection")
     handshakes = handshakes.with_columns(
         pl.when(pl.col("resumed") < 2).then("resumed").alias("resumed"),
-        pl.when(share > 0).then(share).alias("key_share_bytes"),
+        pl.when(seen > 0).then(seen).name.keep(),
     )
     users = connections.with_columns(pl.col("subnet").rank("dense") - 1)
     networks = tuple(network_of(site) for site in connections["subnet"].unique().sort())

@@ -137,6 +137,38 @@ fn hellos_show_key_shares_and_resumption() {
 }
 
 #[test]
+fn what_the_first_hello_does_not_show_of_resumption_is_unknown() {
+    // RFC 8446 §4.1.3, and the version of draft 16, whose hello has no session.
+    let retry = "cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c";
+    let retry: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&retry[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let changed = |at: usize, bytes: &[u8], extensions: &[_]| {
+        let mut hello = hello(2, extensions);
+        hello[9 + at..9 + at + bytes.len()].copy_from_slice(bytes);
+        hello
+    };
+    let new = [(43, 2), (51, 36), (41, 2)];
+    let asks = changed(2, &retry, &[(43, 2), (51, 2)]);
+    for (first, second, expected) in [
+        (asks.clone(), Some(hello(2, &new)), 1),
+        (asks.clone(), Some(hello(2, &new[..2])), 0),
+        (asks, None, 2),
+        (changed(0, &[0x7f, 16], &[(40, 36)]), None, 2),
+    ] {
+        let mut flow = Flow::new(usize::MAX);
+        flow.client(&[hello(CLIENT_HELLO, &[(51, 38), (43, 3)])]);
+        flow.server(&[first, record(CHANGE_CIPHER_SPEC, 1, 1)]);
+        if let Some(second) = second {
+            flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), hello(CLIENT_HELLO, &[(51, 38), (43, 3), (45, 2)])]);
+            flow.server(&[second, record(DATA, 3000, 0)]);
+        }
+        flow.client(&[record(DATA, 53, 0)]);
+        flow.client(&[record(DATA, 120, 0)]);
+        flow.server(&[record(DATA, 700, 0)]);
+        assert_eq!(flow.told().handshakes[0].resumed, expected);
+    }
+}
+
+#[test]
 fn the_handshake_of_1_3_and_its_tickets_are_no_response() {
     for kept in KEPT {
         let mut flow = Flow::new(kept);
