@@ -222,14 +222,15 @@ def test_the_segments_of_a_tls_answer_are_those_of_the_capture() -> None:
 
 def test_a_flight_of_tls_that_the_client_did_not_answer_has_no_size(tmp_path: Path) -> None:
     content, path = (EXAMPLES / "https.pcapng").read_bytes(), tmp_path / "cut.pcapng"
-    at, flights = 0, []
+    at = 0
+    flights: list[int | None] = []
     while len(set(flights)) < 2:
         at += int.from_bytes(content[at + 4 : at + 8], "little")
         path.write_bytes(content[:at])
         with suppress(RequestError):
             flights += observe.read(path).handshakes["flight_bytes"][:1].to_list()
     assert flights[0] is None
-    assert flights[-1] > 1000
+    assert (flights[-1] or 0) > 1000
 
 
 def test_networks_are_numbered_in_the_order_of_their_appearance() -> None:
