@@ -94,7 +94,7 @@ def test_a_report_of_varied_values_says_the_command_that_gives_them_again(
 def test_no_interval_is_given_where_nothing_is_random(firstflight: Program, tmp_path: Path) -> None:
     vary = ("--vary", "tcp.initial_window=3,10")
     ran = firstflight("run", EXAMPLES / "download.toml", *vary, "--out", tmp_path / "out")
-    assert "makes download 23.5% faster, on average." in ran.out
+    assert "download takes 23.5% less time on average." in ran.out
     rows = firstflight("table", tmp_path / "out", "comparison", "--format", "csv").out.splitlines()
     low, high = (rows[0].split(",").index(name) for name in ("low", "high"))
     assert [(row.split(",")[low], row.split(",")[high]) for row in rows[1:]] == [("", "")] * 5

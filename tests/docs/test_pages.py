@@ -203,6 +203,22 @@ def test_every_command_of_a_page_works_in_its_order(
         assert ended.value.code == 0, command
 
 
+def test_a_comparison_in_a_page_is_what_run_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DOCS / "scenario.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (firstflight run .*--vary tcp\.initial_window=3,10,32 .*)$", text, re.MULTILINE)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit):
+        main()
+    printed = capsys.readouterr().out
+    shown = re.findall("^With .* on average.*$", text, re.MULTILINE)
+    assert len(shown) == 3
+    assert [line for line in shown if line not in printed] == []
+
+
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(DOCS / "example.py"))
     printed = capsys.readouterr().out

@@ -78,7 +78,7 @@ def test_a_larger_window_is_shown_with_its_cost_to_others():
     ten, hundred = transfer(long, 10), transfer(long, 100)
     # 42 segments, all in one flight: the last waits for 41 of 1.2 ms each, and is shorter itself.
     assert hundred.longest_wait_s == pytest.approx(41 * 0.0012, abs=0.001)
-    assert cost([ten, hundred]).startswith("Cost: with IW 100 a packet of somebody else waits up to 48.")
+    assert cost([ten, hundred]).startswith("Cost: with IW 100 data waits up to 48.")
     assert "(with IW 10 " in cost([ten, hundred])
     assert "and 13 of its segments are dropped." in cost([transfer(SHALLOW, 32)])
 
@@ -124,7 +124,7 @@ def test_a_sheet_of_ladders_has_a_ladder_a_transfer_and_stands_alone():
     assert not re.findall(r"(?:src|href)=", drawn)
 
 
-@pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x"])
+@pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x", "10", "3,3"])
 def test_windows_that_are_no_numbers_are_refused(iw):
     result = CliRunner().invoke(app, ["explain", "--iw", iw])
-    assert "give one to three initial windows" in str(result.exception)
+    assert "give two or three different initial windows" in str(result.exception)

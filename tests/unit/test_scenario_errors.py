@@ -20,6 +20,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.initial_window", -3, "tcp.initial_window.segments: -3 is negative"),
     ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
     ("tcp.initial_window", True, "tcp.initial_window: true is not a policy"),
+    ("application.web.clients", True, "application.web.clients: true is no number; write one"),
+    ("application.web.count", True, "application.web.count: true is no number; write one"),
+    (
+        "application.web.inline",
+        {"distribution": "lognormal", "median": "3kB", "sigma": False},
+        "application.web.inline.sigma: false is no number; write one",
+    ),
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
     ("tcp.recovery", 3, "tcp.recovery: unknown choice 3; known here: new_reno, reno, scoreboard, tahoe"),

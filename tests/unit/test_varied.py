@@ -11,6 +11,8 @@ import pytest
 import firstflight
 from firstflight import RequestError, Scenario, studies
 from firstflight.analysis.ab import Design, compare
+from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.varied import Compared, sentences
 from firstflight.records import Run
 from small import USERS, Answer
 
@@ -90,6 +92,25 @@ def test_arms_are_compared_together_and_what_datagrams_met_too() -> None:
     means = streams.group_by("share", "replicate").agg(pl.col("delay_mean_s").mean()).group_by("share").mean().collect()
     one, other = (means.filter(pl.col("share") == share)["delay_mean_s"].item() for share in (1, 0))
     assert delay == pytest.approx(100 * (one / other - 1))
+
+
+def test_what_run_prints_has_the_worst_change_and_less_time_is_no_speed() -> None:
+    def change(iw: int, application: str, percent: float) -> Compared:
+        return Compared("iw", 3, iw, {}, application, "mean", Estimate(percent, percent - 1, percent + 1), "users")
+
+    comparisons = [change(10, "web", -20), change(10, "call", 0.3), change(32, "web", -43), change(32, "call", 9)]
+    assert sentences(comparisons, {"iw": [3, 10, 32]}) == [
+        "With iw 10 instead of 3, web takes 20.0% less time on average (95% CI 19.0 to 21.0%).",
+        "With iw 10 instead of 3, call takes 0.3% more time on average (95% CI -0.7 to 1.3%).",
+        "With iw 32 instead of 3, call takes 9.0% more time on average (95% CI 8.0 to 10.0%).",
+    ]
+
+
+def test_a_quantile_among_unfinished_transfers_has_no_change_in_percent(small: Scenario) -> None:
+    # With 200 bit/s nothing finishes.
+    run = firstflight.run(small, replicates=5, vary={"network.bottleneck.rate": ["200bit", "100Mbit"]})
+    p99 = value(run, "comparison", metric="p99", application="web")
+    assert p99["ours"] is None
 
 
 def test_aggregates_are_compared_too() -> None:

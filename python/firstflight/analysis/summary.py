@@ -253,7 +253,7 @@ def made_table(
         elif math.isnan(of.low) and of.replicates > 1 and metric != "disturbed":
             bare.setdefault(by_name[metric].label, []).append(row)
     notes = [f"No {label.lower()} of {_some(of)}: {why}." for (label, why), of in blank.items()]
-    notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows." for label, of in bare.items()]
+    notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows or replicates." for label, of in bare.items()]
     if figures and all(of.replicates < 2 for _, of in figures):
         notes.append("No CIs: they take two replicates.")
     return Table(

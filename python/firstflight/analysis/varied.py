@@ -145,22 +145,24 @@ def comparison_tables(comparisons: Sequence[Compared], order: Order) -> list[Tab
 
 
 def sentences(comparisons: Sequence[Compared], order: Order) -> list[str]:
-    """The mean time with each value of the first key, where nothing else was varied."""
+    """Three changes of the mean time, the worst among them, where one key was varied."""
     if len(order) != 1:
         return []
-    texts = []
-    for item in comparisons:
-        change = item.estimate
-        if item.metric != "mean" or math.isnan(change.value):
-            continue
-        sign, how = (-1, "faster") if change.value < 0 else (1, "slower")
-        low, high = sorted((sign * change.low, sign * change.high))
-        interval = "" if math.isnan(low) else f" (95% CI {low:z.1f} to {high:z.1f}%)"
-        texts.append(
-            f"{item.key} {item.value} instead of {item.first} makes {item.application} "
-            f"{abs(change.value):.1f}% {how}{interval}, on average."
-        )
-    return texts[:3]
+    means = [item for item in comparisons if item.metric == "mean" and not math.isnan(item.estimate.value)]
+    worst = sorted(means, key=lambda item: -item.estimate.value)[:1]
+    shown = [item for item in means if item not in worst][:2] + worst
+    return [_in_words(item) for item in means if item in shown]
+
+
+def _in_words(item: Compared) -> str:
+    change = item.estimate
+    sign, how = (-1, "less") if change.value < 0 else (1, "more")
+    low, high = sorted((sign * change.low, sign * change.high))
+    interval = "" if math.isnan(low) else f" (95% CI {low:z.1f} to {high:z.1f}%)"
+    return (
+        f"With {item.key} {item.value} instead of {item.first}, {item.application} takes "
+        f"{abs(change.value):.1f}% {how} time on average{interval}."
+    )
 
 
 def _where(rows: pl.DataFrame, fixed: Mapping[str, Value]) -> pl.DataFrame:
@@ -209,8 +211,11 @@ def _change(comparison: Comparison, metric: str) -> tuple[Estimate, str]:
     if _BY_NAME[metric].unit == "percent":
         if math.isnan(comparison.percent.low) and not comparison.reason:
             return Estimate(math.nan), "that of the first value includes 0, so there is no change in percent"
-        value = comparison.percent.value
-        return (comparison.percent if math.isfinite(value) else Estimate(math.nan)), comparison.reason
+        # Where the first value's lies among unfinished transfers, any finite one is a change of -100%.
+        ends = (comparison.baseline.value, comparison.treatment.value)
+        if all(map(math.isfinite, ends)):
+            return comparison.percent, comparison.reason
+        return Estimate(math.nan), comparison.reason or "too many did not finish"
     return comparison.difference.times(100 if metric in _SHARES else 1), comparison.reason
 
 

@@ -55,7 +55,9 @@ def _run() -> int:
         print(f"firstflight: {escaped(str(error))}", file=sys.stderr)
         return error.exit_status
     except TyperException as error:
-        print(f"firstflight: {escaped(error.format_message())}", file=sys.stderr)
+        # Typer's choices are checked by Pydantic, which says so.
+        what = error.format_message().replace("Value error, ", "")
+        print(f"firstflight: {escaped(what)}", file=sys.stderr)
         context = getattr(error, "ctx", None)
         if context is not None:
             print(f'Try "{context.command_path} --help".', file=sys.stderr)

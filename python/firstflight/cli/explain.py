@@ -23,7 +23,8 @@ _DOWNLOAD = Path(explain.__file__).with_name("download.toml")
 
 def command(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.toml]", help="A scenario file. Default: 30 kB, RTT 100 ms.")
+        Path | None,
+        typer.Argument(metavar="[FILE.toml]", help="A scenario file. Default: 100 kB, RTT 40 ms."),
     ] = None,
     iw: Annotated[str, typer.Option(metavar="N,N", help="Initial windows to compare, in segments.")] = "3,10",
     vary: Annotated[
@@ -47,7 +48,8 @@ def command(
     form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out, is_drawn=False)
     scenario = load_scenario(file or _DOWNLOAD, settings or [])
     print_timing_hint(scenario)
-    varied = labeled(scenario, vary or [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"])
+    windows = [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"]
+    varied = labeled(scenario, vary or windows, settings or [])
     # Each trace is let go of before the next is simulated.
     transfers = [transfer(Trace(changed, seed, label)) for label, changed in varied]
     title = scenario.description or scenario.name
@@ -66,6 +68,6 @@ def command(
 
 def _windows(iw: str) -> list[int]:
     windows = [int(text) for text in iw.split(",") if text.strip().isdecimal()]
-    if len(windows) != len(iw.split(",")) or not 1 <= len(windows) <= 3:
-        raise RequestError(f'--iw is "{iw}"; give one to three initial windows in segments, such as 3,10')
+    if len(windows) != len(iw.split(",")) or len(set(windows)) != len(windows) or not 2 <= len(windows) <= 3:
+        raise RequestError(f'--iw is "{iw}"; give two or three different initial windows in segments, such as 3,10')
     return windows

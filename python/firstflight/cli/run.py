@@ -61,7 +61,7 @@ def command(
     subject, name = _subject(what, settings or [])
     if isinstance(subject, Scenario) and engine in (None, "simulate"):
         print_timing_hint(subject)
-    varied, restricted = variations(vary or []), restrictions(only or [])
+    varied, restricted = variations(vary or [], settings or []), restrictions(only or [])
     request = prepare(subject, engine, replicates, seed, jobs, restricted, on, store, varied, records)
     compute(request, out or Path("runs") / name, set_aside, _summarize)
 
@@ -89,7 +89,7 @@ def compute(request: Request, directory: Path, set_aside: bool, summarize: Summa
 def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:
     """The study's name or the scenario, and the name of its directory under runs/."""
     path = Path(what)
-    if path.suffix == ".toml" or path.is_file():
+    if path.suffix == ".toml" or path.is_file() or (path.is_dir() and what not in NAMES):
         return load_scenario(path, settings), path.stem
     if settings:
         raise RequestError(f'--set changes a scenario file, and "{what}" is a study; copy its scenario to change it')

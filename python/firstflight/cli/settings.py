@@ -56,13 +56,18 @@ def restrictions(only: list[str]) -> dict[str, list[str]]:
     return allowed
 
 
-def variations(vary: list[str]) -> dict[str, list[Any]]:
-    """The values that each KEY=VALUE,VALUE gives a key of the scenario, in the order they are written."""
+def variations(vary: list[str], settings: list[str]) -> dict[str, list[Any]]:
+    """The values that each KEY=VALUE,VALUE gives a key of the scenario, in the order they are written; `settings`, the
+    KEY=VALUE of --set, give other keys.
+    """
     varied: dict[str, list[Any]] = {}
+    fixed = [setting.partition("=")[0].strip() for setting in settings]
     for item in vary:
         key, values = _pair(item, "--vary", "tcp.initial_window=3,10")
         if key in varied:
             raise RequestError(f'--vary gives "{key}" twice: write all its values after one "="')
+        if key in fixed:
+            raise RequestError(f'--set gives "{key}", which is varied; leave that --set out')
         varied[key] = [_toml_value(value) for value in _separated(item, values)]
     return varied
 

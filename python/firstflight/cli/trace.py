@@ -69,7 +69,7 @@ def command(
             raise RequestError(f"{option} draws several transfers in one picture; give it --plot F alone")
         traces = [
             _transfer(varied, seed, ", ".join(filter(None, (label, name))), carrier, engine == "both")
-            for label, varied in labeled(scenario, vary or [])
+            for label, varied in labeled(scenario, vary or [], settings or [])
             for carrier, name in _ENGINES[engine]
         ]
         traces[0].plot(plot, *traces[1:])
@@ -121,11 +121,14 @@ def _check(
         raise RequestError("packets are taken either --at an end or on a --link; leave one out")
 
 
-def labeled(scenario: Scenario, vary: list[str]) -> list[tuple[str, Scenario]]:
-    """The scenario with each combination of the values of --vary, and these in words: "IW 3", or "queue 20p"."""
+def labeled(scenario: Scenario, vary: list[str], settings: list[str]) -> list[tuple[str, Scenario]]:
+    """The scenario, which has the `settings` of --set, with each combination of the values of --vary, and these in
+    words: "IW 3", or "queue 20p".
+    """
     if not vary:
         return [("", scenario)]
-    return [(_label(cell.key), cell.scenario) for cell in VariedScenario(scenario, variations(vary)).cells("simulate")]
+    cells = VariedScenario(scenario, variations(vary, settings)).cells("simulate")
+    return [(_label(cell.key), cell.scenario) for cell in cells]
 
 
 def _transfer(scenario: Scenario, seed: int | None, label: str, carrier: Engine, compared: bool) -> Trace:

@@ -43,14 +43,14 @@ def comparison(transfers: Sequence[Transfer]) -> str:
 
 
 def cost(transfers: Sequence[Transfer]) -> str:
-    """What the last transfer does to the packets of others in the same queue, against the first, in one sentence."""
+    """What the last transfer does to the packets of others in the same queue, against the first."""
     first, last = transfers[0], transfers[-1]
     against = "" if first is last else f" (with {first.label} {1e3 * first.longest_wait_s:.1f} ms)"
     lost = counted(last.dropped, "of its segments is", "of its segments are")
     dropped = f", and {lost} dropped" if last.dropped else ""
     return (
-        f"Cost: with {last.label} a packet of somebody else waits up to {1e3 * last.longest_wait_s:.1f} ms behind "
-        f"these segments{against}{dropped}."
+        f"Cost: with {last.label} data waits up to {1e3 * last.longest_wait_s:.1f} ms in queues{against}{dropped}. "
+        "Packets of others behind it wait as long."
     )
 
 

@@ -29,7 +29,7 @@ def _one(detail: ErrorDetails, names: Sequence[str | None]) -> str:
     path: list[Any] = list(detail["loc"])
     if len(path) > 1 and path[0] == "application" and isinstance(path[1], int) and path[1] < len(names):
         path[1] = names[path[1]] or path[1]
-    if detail["type"] == "unknown_key":
+    if detail["type"] == "wrong_key":
         return f"{_path([*path, context['key']])}: {detail['msg']}"
     place = _path(path)
     if detail["type"] == "tcp_field":

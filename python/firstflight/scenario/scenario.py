@@ -147,6 +147,8 @@ class Scenario(ScenarioTable):
             text = read_text(path)
         except FileNotFoundError:
             raise RequestError(f'there is no file "{path}"') from None
+        except IsADirectoryError:
+            raise RequestError(f'"{path}" is a directory; name a scenario file') from None
         except OSError as error:
             raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
         except UnicodeDecodeError as error:

@@ -43,7 +43,13 @@ class ScenarioTable(BaseModel):
             if not data.keys() <= known.keys():
                 key = next(key for key in data if key not in known)
                 message = unknown(key, known)
-                raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
+                raise PydanticCustomError("wrong_key", "{message}", {"message": message, "key": key})
+            for key, value in data.items():
+                # Pydantic takes true for 1.
+                kind = str(known[key].annotation) if isinstance(value, bool) else "bool"
+                if "bool" not in kind and ("int" in kind or "float" in kind):
+                    message = f"{shown(value)} is no number; write one"
+                    raise PydanticCustomError("wrong_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
             keys = required or list(cls.model_fields)[:1]
