@@ -45,10 +45,16 @@ pub enum Trouble {
     AfterEnd,
     /// A connection during which the capture's clock was set.
     #[error(
-        "connections left out because the clock of the capture was set while they lasted (times go back, or jump further \
-         than a sender waits): none of their times is known"
+        "connections during which the clock of the capture was set (times go back, or jump further than a sender waits): \
+         none of their times is known"
     )]
     ClockSet,
+    /// A connection of which the capture lacks the acknowledgments without data.
+    #[error(
+        "connections without the client's acknowledgments that carry no data (a filter of lengths or flags?): what was \
+         delivered, and when, is not known"
+    )]
+    Unacknowledged,
     /// A connection without data from the server.
     #[error("connections without data from the server")]
     Silent,

@@ -1,6 +1,6 @@
 //! Packets from the client: acknowledgments and requests.
 
-use super::Connection;
+use super::{Connection, Side};
 use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tls};
 
 impl Connection {
@@ -13,6 +13,7 @@ impl Connection {
         }
         self.echoes.acknowledge(position, seen.flags);
         let recovering = self.server_sends.is_recovering();
+        let before = self.server_sends.delivered();
         let Some(told) = self.server_sends.acknowledge(position) else {
             if seen.payload == 0 {
                 self.at_server.take_back();
@@ -27,7 +28,9 @@ impl Connection {
         match told.sent {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least;
-                self.clock_was_set |= self.to_client.add(time - sent, told.lone);
+                let late = self.to_client.add(time - sent, told.lone);
+                let acknowledgments = &mut self.acknowledgments[Side::Client as usize];
+                self.clock_was_set |= acknowledgments.add(position - before, time - sent, late);
                 let idle = idle.or(self.to_client.least).unwrap_or_default();
                 if told.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.

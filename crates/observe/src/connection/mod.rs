@@ -27,11 +27,42 @@ const SYN_ACK: Flags = Flags::SYN.union(Flags::ACK);
 const USUAL_MSS: u16 = 1460;
 /// Linux sends no smaller ones, with any agreed MSS (tcp_min_snd_mss, made for hostile clients).
 const LEAST_MSS: u16 = 48;
+const HELD_BACK: i64 = 500_000_000;
+/// Twice the two that the rule has, for those that arrive together.
+const MOST_SEGMENTS: i64 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Client,
     Server,
+}
+
+/// The acknowledgments of an end in the capture.
+#[derive(Clone, Copy, Default, Debug)]
+struct Acknowledgments {
+    /// One at least is a segment without data.
+    alone: bool,
+    /// Before that: the longest time that one on a segment with data took, and the most bytes that it covered.
+    longest: i64,
+    most: i64,
+}
+
+impl Acknowledgments {
+    /// An acknowledgment of `bytes` new ones, `took` after they were sent; `late`: so much that the clock must have been
+    /// set. Returns true if it was.
+    fn add(&mut self, bytes: i64, took: i64, late: bool) -> bool {
+        if self.alone {
+            return late;
+        }
+        (self.longest, self.most) = (self.longest.max(took), self.most.max(bytes));
+        false
+    }
+
+    /// True if the capture lacks those without data: RFC 9293 §3.8.6.3 lets an end hold an acknowledgment back for less
+    /// than 500 ms, and for less than two full segments. `round_trip`: from the capture to the end and back.
+    fn are_missing(&self, round_trip: i64, segment_bytes: u16) -> bool {
+        !self.alone && (self.longest > HELD_BACK + round_trip || self.most > MOST_SEGMENTS * i64::from(segment_bytes))
+    }
 }
 
 /// The three packets of a handshake.
@@ -100,6 +131,8 @@ pub(crate) struct Connection {
     /// How often the capture's clock had been set back when it began.
     era: u32,
     clock_was_set: bool,
+    /// Of both ends.
+    acknowledgments: [Acknowledgments; 2],
     unseen: bool,
     /// Offset of its first packet in the file.
     offset: u64,
@@ -155,7 +188,8 @@ impl Connection {
     /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor retransmitted, as
     /// every sender would: the clock was set, or the capture stood still.
     pub(crate) fn is_cut_off(&mut self, stage: usize) -> bool {
-        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting();
+        let alone = self.acknowledgments[Side::Client as usize].alone;
+        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting() && alone;
         self.clock_was_set |= cut_off;
         cut_off
     }
@@ -186,6 +220,8 @@ impl Connection {
         let acks = seen.flags.contains(Flags::ACK);
         if acks {
             other.begin(seen.ack);
+            // A filter on flags keeps those with a FIN.
+            self.acknowledgments[side as usize].alone |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
         }
         let trouble = match side {
             Side::Client => {

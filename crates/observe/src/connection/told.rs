@@ -1,6 +1,6 @@
 //! The rows of a connection: one per response, and one when it is over.
 
-use super::Connection;
+use super::{Connection, Side};
 use crate::{
     busy::with_headers,
     problems::Trouble,
@@ -58,6 +58,10 @@ impl Connection {
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
         if self.clock_was_set {
             return Some((Trouble::ClockSet, self.offset));
+        }
+        let acknowledgments = self.acknowledgments[Side::Client as usize];
+        if acknowledgments.are_missing(self.to_client.least.unwrap_or_default(), self.segment_bytes()) {
+            return Some((Trouble::Unacknowledged, self.offset));
         }
         let mut secures = self.secures.take().filter(|_| !self.early_data);
         if let Some(secures) = &mut secures {

@@ -527,6 +527,37 @@ fn a_connection_during_which_the_clock_was_set_forward_is_left_out_and_told() {
     }
 }
 
+/// A capture at the server of four responses of `segments` segments. The second request comes at once, the others are
+/// `apart`; without the client's acknowledgments that carry no data if `filtered`.
+fn answers(segments: u32, apart: i64, filtered: bool) -> Told {
+    let mut frames = Vec::new();
+    for index in 0..4 {
+        let [asked, sent] = [100 * index, segments * 1000 * index];
+        let now = if index == 0 { 0 } else { 60 * MS + apart * i64::from(index - 1) };
+        frames.push(raw(now, &segment(false, 100 + asked, 500 + sent, ACK, 100)));
+        for packet in 0..segments {
+            frames.push(raw(now + 2 * MS, &segment(true, 500 + sent + packet * 1000, 200 + asked, ACK, 1000)));
+        }
+        if !filtered {
+            frames.push(raw(now + 42 * MS, &segment(false, 200 + asked, 500 + sent + segments * 1000, ACK, 0)));
+        }
+    }
+    told(&frames)
+}
+
+#[test]
+fn a_connection_without_the_acknowledgments_that_carry_no_data_is_left_out() {
+    // A client may hold its acknowledgment back until its next request, but not for long, and not for many segments.
+    for (segments, apart, lacks) in [(2, 100, false), (2, 900, true), (2, 30_000, true), (10, 100, true)] {
+        let filtered = answers(segments, apart * MS, true);
+        let expected = if lacks { vec![(Trouble::Unacknowledged, 1)] } else { Vec::new() };
+        assert_eq!(left_out(&filtered), expected, "{segments} segments, {apart} ms apart");
+        let whole = answers(segments, apart * MS, false);
+        assert!(whole.problems.is_empty(), "{:?}", whole.problems);
+        assert_eq!((filtered.connections.len(), whole.connections.len()), (usize::from(!lacks), 1));
+    }
+}
+
 #[test]
 fn packets_of_several_processors_out_of_order_by_milliseconds_are_no_set_clock() {
     let mut frames = download(0, 40_000, 80 * MS, 0, 10);
