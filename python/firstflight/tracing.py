@@ -205,11 +205,13 @@ class Trace:
         first usable and last byte of the first transfer. Events that did not happen are omitted.
         """
         times = {name: self.outcome[column] for name, column in _MARKS.items()}
-        return {
+        marks = {
             name: float(self.outcome["start_s"]) + float(time)
             for name, time in times.items()
             if time is not None and not math.isnan(time)
         }
+        # After early data a response may begin before the handshake ends.
+        return dict(sorted(marks.items(), key=lambda mark: mark[1]))
 
     @property
     def sender_events(self) -> pl.DataFrame:

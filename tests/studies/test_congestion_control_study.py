@@ -131,8 +131,10 @@ def test_the_figures_are_drawn_from_the_stored_run(base: Run, tmp_path: Path) ->
 def test_a_run_of_one_algorithm_says_what_it_lacks(reno: Run) -> None:
     claims = {claim.id: claim for claim in STUDY.claims(reno)}
     assert claims["rfc5681-s3.1-one-segment-a-round"].verdict == "holds"
-    assert claims["bbr-queue"].reason == ("This run lacks experiment download, control bbr, rtt_ms 80, buffer_bdp 1.0.")
-    assert claims["talk-elephants-20kb"].reason == "This run lacks experiment mice."
+    assert claims["bbr-queue"].reason == (
+        "This run has no value for experiment download, control bbr, rtt_ms 80, buffer_bdp 1.0."
+    )
+    assert claims["talk-elephants-20kb"].reason == "This run has no value for experiment mice."
     figures = STUDY.figures(reno)
     assert [figure.name for figure in figures] == ["window", "delivered", "queues", "explained"]
     found = figures[3].chart.to_dict()["data"]["values"]

@@ -79,7 +79,7 @@ def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
     assert found.reason.startswith("At 20 ms. Because.")
     value = claim(with_draws(5.5, [9.0, 9.5]), needs="value").judge()
     assert (value.verdict, claim(with_draws(5.51, [3.0, 3.5]), needs="value").judge().verdict) == ("holds", "differs")
-    assert claim(with_draws(4.0, [4.0]), note="n").judge("iw 3").reason.startswith("This run lacks iw 3.")
+    assert claim(with_draws(4.0, [4.0]), note="n").judge("iw 3").reason.startswith("This run has no value for iw 3.")
     assert claim(xr.DataArray(math.nan)).judge().verdict == "cannot be checked"
 
 

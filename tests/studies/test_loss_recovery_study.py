@@ -97,8 +97,8 @@ def test_claims_about_the_matrices_are_decided_and_those_about_random_loss_are_n
     strict = by_id["rfc6928-s5.3-three-segments-suffice"]
     assert strict.verdict == "differs"
     assert "segment 2 of 5" in strict.reason
-    assert by_id["rfc6928-cw10-no-sack-5-segments"].reason == ("This run lacks experiment random_loss.")
-    assert by_id["rfc6928-cw10-no-sack-64-kbps"].reason == ("This run lacks experiment congested.")
+    assert by_id["rfc6928-cw10-no-sack-5-segments"].reason == ("This run has no value for experiment random_loss.")
+    assert by_id["rfc6928-cw10-no-sack-64-kbps"].reason == ("This run has no value for experiment congested.")
 
 
 @pytest.mark.slow

@@ -289,9 +289,13 @@ def test_a_part_of_a_run_gives_what_it_has_and_says_what_is_missing() -> None:
     part = Synthetic(has=lambda key: base.items() <= key.items())
     assert {table.name for table in STUDY.tables(part)} == {"table1", "table2", "table3", "figure1", "figure2"}  # type: ignore[arg-type]
     found = judged(part)
-    assert found["rfc2415-s3-08"].reason.startswith("This run lacks experiment base, http 1.0, webs 16 and 32")
-    assert found["rfc2415-s3-16"].reason == "This run lacks experiment base, http 1.0, webs 32, ftps 3, iw 4."
-    assert found["rfc2415-s3-36"].reason == ("This run lacks experiment alike; experiment split.")
+    assert found["rfc2415-s3-08"].reason.startswith(
+        "This run has no value for experiment base, http 1.0, webs 16 and 32"
+    )
+    assert (
+        found["rfc2415-s3-16"].reason == "This run has no value for experiment base, http 1.0, webs 32, ftps 3, iw 4."
+    )
+    assert found["rfc2415-s3-36"].reason == ("This run has no value for experiment alike; experiment split.")
     # Sizes are an input, and the made-up ones are alike in every cell.
     assert {id for id, claim in found.items() if claim.verdict != "cannot be checked"} <= {"rfc2415-s3-07"}
     assert STUDY.answer(part) == []  # type: ignore[arg-type]

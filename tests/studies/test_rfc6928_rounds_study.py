@@ -71,9 +71,9 @@ def test_a_restricted_run_says_what_it_cannot_check(part: Run) -> None:
     claims = STUDY.claims(part)
     assert Counter(claim.verdict for claim in claims) == {"holds": 1, "differs": 1, "cannot be checked": 27}
     missing = next(claim for claim in claims if claim.id == "rfc6928-s5.1-79-segments-iw3")
-    assert missing.reason == "This run lacks segments 79, iw 3."
+    assert missing.reason == "This run has no value for segments 79, iw 3."
     saving = claims[-1]
-    assert saving.reason.startswith("This run lacks segments 3, 6, 10, ")
+    assert saving.reason.startswith("This run has no value for segments 3, 6, 10, ")
     assert STUDY.tables(part)[0].frame.height == 4
     # The share of the table that the run reproduces is not stated for a partial run.
     (slip,) = STUDY.answer(part)

@@ -53,7 +53,7 @@ def test_every_scheme_of_the_profile_has_a_name() -> None:
 
 def test_every_section_of_the_rfc_has_a_case_or_a_reason() -> None:
     card = Scorecard(scheme("jump_start"), CUBIC)
-    declared = [*card._declared["grids"].values(), *card._declared["left_out"]]
+    declared = [*card._case_tables.values(), *card._declared["left_out"]]
     assert {case["section"] for case in declared} == {
         f"{chapter}.{section}" for chapter, sections in SECTIONS.items() for section in sections.split()
     }

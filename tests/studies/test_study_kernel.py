@@ -33,6 +33,7 @@ from firstflight.studies.kernel import (
     at_least,
     at_most,
     below,
+    by_labels,
     change,
     each,
     extreme,
@@ -87,6 +88,12 @@ SAMPLE = Sample(lambda run, piece: pl.LazyFrame(), ("cluster",))
         (Sampled, {"records": SAMPLE, "summary": "median"}, 'summary is "median"; write mean, sum or percentiles'),
         (Sampled, {"records": SAMPLE, "summary": (50, 995)}, r'summary is "\(50, 995\)"; write mean, sum or perc'),
         (Sampled, {"records": SAMPLE, "by": ("client",)}, "a Sample needs by with labels"),
+        (Quantity, {"records": "transfer"}, "records is 'transfer'; did you mean \"transfers\"?"),
+        (Quantity, {"where": "completed"}, 'value and where are expressions, such as pl.col."bytes"..sum'),
+        (Quantity, {"by": "client"}, 'by is "client"; write by=."client",.'),
+        (Quantity, {"by": {"client": [0, 0]}}, r"the labels of client are \[0, 0\]; write a list of different labels"),
+        (Quantity, {"at": {"iw": 3}}, "the labels of iw are 3; write a list of different labels"),
+        (Quantity, {"digits": -1}, "digits is -1; write a whole number from 0"),
     ],
 )
 def test_an_argument_of_a_quantity_that_its_regime_cannot_use_is_refused(
@@ -126,6 +133,20 @@ EVERY = Quantity("every", "Time", "ms", 1e3 * pl.col("completion_time_s"))
 WHICH = Quantity("which", "Time", "ms", pl.col("completion_time_s").mean(), by={"client": [0, 1]})
 
 
+def printed(labels: Sequence[Any], key: str = "iw") -> xr.DataArray:
+    return xr.DataArray(np.ones(len(labels)), {key: labels}, [key])
+
+
+def shown(**arguments: Any) -> dict[str, Any]:
+    """A study with this table."""
+    return {"tables": lambda q: [table("t", "T", "", [q.done], **arguments)]}
+
+
+def says(found: str = "q.done.sel(iw=3)", expected: str = "above(0)", **arguments: Any) -> dict[str, Any]:
+    """A study with this claim."""
+    return {"claims": lambda q: [Source("S").says("gain", "T", eval(found), eval(expected), "why", **arguments)]}
+
+
 def two_dimensions(q: Quantities) -> list[Any]:
     return [table("both", "Both", "", [q.done, q.which])]
 
@@ -156,8 +177,50 @@ def two_dimensions(q: Quantities) -> list[Any]:
             {"claims": lambda q: 2 * [Source("S").says("gain", "T", q.done.sel(iw=3), above(0))]},
             'two claims are called "gain"; give each its own id',
         ),
-        (('title = "IW", ', ""), {}, "key iw needs a title"),
-        (("values =", "value ="), {}, 'key iw: value is unknown; did you mean "values"?'),
+        ((), {"quantities": [replace(DONE, where=pl.col("bytes"))]}, "its where is not true or false; compare"),
+        ((), {"quantities": [replace(DONE, value=pl.col("application").first())]}, '"done" is no number; count it'),
+        ((), {"quantities": [replace(DONE, value=pl.col("application") + 1)]}, '"done": '),
+        ((), {"quantities": [replace(DONE, by={"iw": [3, 10]})]}, '"done" is by iw, a key of its grid; leave it out'),
+        ((), {"quantities": [replace(DONE, by={"client": ["a"]})]}, '"done": client is never "a"; write numbers'),
+        ((), {"tables": lambda q: [table("t", "T", "", [])]}, 'table "t" has no quantity; give at least one'),
+        ((), {"tables": lambda q: [table("t", "T", "", [q.done, q.done])]}, 'two quantities are called "done"'),
+        ((), {"tables": lambda q: 2 * [table("t", "T", "", [q.done])]}, 'two tables are called "t"; rename one'),
+        ((), {"tables": lambda q: [table("users", "T", "", [q.done])]}, 'two tables are called "users"; rename one'),
+        ((), {"tables": lambda q: [q.done]}, "is no Table; return a list of them"),
+        (
+            (),
+            shown(published={"dne": printed([3])}),
+            'published has "dne", no quantity of the table; did you mean "done"',
+        ),
+        ((), shown(published={"done": printed(["3"])}), 'published of "done" has text as iw, and the quantity has not'),
+        ((), shown(misprints={"done": printed([3], "rtt")}), 'misprints of "done" has the dimension "rtt"; the quan'),
+        ((), {"answer": lambda q: "One sentence."}, '"One sentence." is no str; return a list of them'),
+        ((), {"answer": lambda q: [1 // 0]}, "integer division or modulo by zero"),
+        ((), says("q.done.max()"), 'claim "gain" has no draws, so no interval; reduce named dimensions'),
+        ((), says("3.0"), 'claim "gain" has a number as its value; leave the draws to it'),
+        ((), says(expected="3"), 'claim "gain" has no expected value; write for example near'),
+        ((), says(needs="valeu"), "claim \"gain\" needs 'valeu'; write interval, absence, value"),
+        ((), says(expected="near(3, 's')"), 'claim "gain" expects s, and its value is in ms; convert it'),
+        ((), says(expected="near(math.nan)"), "no value is nan; write finite numbers, the lower one first"),
+        ((), says(expected="near(3, 'ms', -1)"), "the tolerance is -1; write a number from 0"),
+        (("[3, 10]", "[3, 3]"), {}, "study.toml: grid.keys.iw.values: 3 stands twice; every cell needs a label of its"),
+        (("[3, 10]", "[]"), {}, "grid.keys.iw: there is no label; give at least one"),
+        (("[3, 10]", "3"), {}, r"grid.keys.iw.values: 3 is not a list; write \[ ... \]"),
+        (("[3, 10]", "[nan]"), {}, "grid.keys.iw.values: nan is no label; write numbers or texts"),
+        (("[3, 10]", "{ a = 3 }"), {}, "grid.keys.iw.values: a is 3; write { .tcp.sack. = true }, its settings"),
+        (("[3, 10]", "{ a = {} }"), {}, "grid.keys.iw: set has no effect; leave it out"),
+        (("[3, 10]", "[3, 10], factor = '2'"), {}, 'grid.keys.iw.factor: "2" is not a number'),
+        (("[3, 10]", "[3, 10], write = '5'"), {}, 'grid.keys.iw: write is "5"; write {} for the label'),
+        (("[3, 10]", "[3, 10], write = '{x}'"), {}, 'grid.keys.iw: write is "{x}"; write {} for the label'),
+        (("keys = {", "captur = [], keys = {"), {}, 'grid.captur: unknown key "captur"; did you mean "capture"?'),
+        (("keys = {", "capture = [{ iw = 4 }], keys = {"), {}, "grid.capture of iw has 4; known here: 10, 3"),
+        (("keys = {", "engine = 'simulat', keys = {"), {}, 'grid.engine: "simulat" is not known; write "simulate"'),
+        (("keys = {", "replicates = 0, keys = {"), {}, "grid.replicates: 0 is no number of replicates"),
+        (("keys = {", "replicates = { model = 2, modl = 3 }, keys = {"), {}, '"modl" is no engine; did you mean'),
+        (("iw =", "value ="), {}, 'key "value" is the name of a column of the tables; rename the key'),
+        (("iw =", "experiment ="), {}, 'key "experiment" is the name of a dimension or coordinate'),
+        (('title = "IW", ', ""), {}, "grid.keys.iw.title: this key is missing"),
+        (("values =", "value ="), {}, 'grid.keys.iw.value: unknown key "value"; did you mean "values"?'),
         (
             (),
             {"claims": lambda q: [Source("S").says("gain", "T", q.done.sel(iw=4), above(0))]},
@@ -190,7 +253,11 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (DECLARED.replace('title = "T"', ""), "study.toml: title is missing"),
+        (DECLARED.replace('title = "T"', ""), "study.toml: title: this key is missing"),
+        (DECLARED.replace("replicates = 1", "replicates = 0"), "study.toml: replicates: 0 is too small; write more"),
+        (DECLARED.replace('["model"]', '["modle"]'), r'study.toml: engines\[0\]: "modle" is not known; write "simul'),
+        (DECLARED.replace("= []", '= "None."'), r'study.toml: limitations: "None." is not a list; write \[ ... \]'),
+        (f"{DECLARED}\n[grids.other]", r"study.toml: it has both \[grid\] and \[grids\]; write .grid., or"),
         (DECLARED.replace("grid = ", "gird = "), "study.toml: it has no grid; write .grid."),
         ("title = T", "study.toml: Invalid value"),
     ],
@@ -199,6 +266,19 @@ def test_a_study_without_all_parts_is_one_sentence(tmp_path: Path, text: str, pr
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(RequestError, match=problem):
         DeclaredStudy(tmp_path / "__init__.py", [])
+
+
+def test_a_published_table_has_one_value_of_a_cell() -> None:
+    twice = pl.DataFrame({"iw": [3, 3, 10], "rtt": [20, 20, 20], "value": [1.0, 2.0, 3.0]})
+    with pytest.raises(RequestError, match="the published table has two values at 3, 20; keep one"):
+        by_labels(twice, "iw", "rtt")
+
+
+def test_a_study_without_quantities_runs(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(DECLARED.replace("model", "simulate"))
+    (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())
+    run = firstflight.run(study := DeclaredStudy(tmp_path / "__init__.py", []))
+    assert study.claims(run) == []
 
 
 def test_studies_of_an_rfc_come_first() -> None:
@@ -363,14 +443,14 @@ def test_a_claim_that_reads_a_missing_cell_cannot_be_checked_and_names_it(times:
 
     found = judge(specs, only(lacking))
     assert [each.verdict for each in found] == ["cannot be checked", "cannot be checked", "holds", "cannot be checked"]
-    assert found[0].reason == found[3].reason == "This run lacks iw 10, rtt 300."
+    assert found[0].reason == found[3].reason == "This run has no value for iw 10, rtt 300."
     assert found[0].found is None
 
 
 def test_a_key_all_of_whose_labels_are_missing_is_not_named(times: xr.DataArray) -> None:
     nothing = times.where(times["iw"] > 10)
     (found,) = judge(lambda q: [claim(q.time.mean(["iw", "rtt"]))], only(nothing))
-    assert found.reason == "This run lacks every cell."
+    assert found.reason == "This run has no value for any cell."
 
 
 def test_a_ratio_and_a_comparison_of_two_missing_cells_cannot_be_checked(times: xr.DataArray) -> None:
@@ -382,7 +462,7 @@ def test_a_ratio_and_a_comparison_of_two_missing_cells_cannot_be_checked(times: 
         return [claim(few / many), claim(faster), claim((q.time.sel(rtt=20) > 0).sum("iw"), needs="value")]
 
     ratio, count, other = judge(specs, only(nothing))
-    assert ratio.reason == count.reason == "This run lacks rtt 300."
+    assert ratio.reason == count.reason == "This run has no value for rtt 300."
     assert (other.verdict, other.found) == ("holds", 2)
 
 
@@ -395,7 +475,7 @@ def test_a_kind_that_is_counted_in_a_missing_cell_cannot_be_checked(times: xr.Da
         return [*found, claim((q.repair.sel(rtt=20) == 0).sum("iw"), near(2), needs="value")]
 
     *counted, other = judge(specs, Quantities({repair: kinds.rename("repair")}))
-    assert [each.reason for each in counted] == ["This run lacks iw 3, rtt 300."] * 3
+    assert [each.reason for each in counted] == ["This run has no value for iw 3, rtt 300."] * 3
     assert other.verdict == "holds"
 
 
@@ -407,7 +487,7 @@ def test_a_count_of_values_that_equal_others_cannot_be_checked_without_all(times
 
     # Filled with values such as the run has, some of which are 142.
     (found,) = judge(specs, only(lacking.copy(data=lacking.where(lacking["iw"] == 10, 142).values)))
-    assert found.reason == "This run lacks iw 10, rtt 300."
+    assert found.reason == "This run has no value for iw 10, rtt 300."
 
 
 def test_a_count_of_equal_values_of_two_quantities_without_data_cannot_be_checked(times: xr.DataArray) -> None:
@@ -418,7 +498,7 @@ def test_a_count_of_equal_values_of_two_quantities_without_data_cannot_be_checke
         return [claim(100 * (q.time == q.again).mean(["iw", "rtt"]), at_least(90), needs="value")]
 
     (found,) = judge(specs, Quantities({TIME: nothing, again: nothing.rename("again")}))
-    assert found.reason == "This run lacks every cell."
+    assert found.reason == "This run has no value for any cell."
 
 
 def test_a_median_over_cells_cannot_be_checked_where_no_single_label_moves_it(times: xr.DataArray) -> None:

@@ -239,9 +239,9 @@ def test_a_slice_says_which_statements_it_cannot_check_and_why(emulated: Run) ->
     assert not [name for name in claims if "htb" in name]
     assert Counter(claim.verdict for claim in claims.values())["cannot be checked"] == len(claims)
     # Every rate, size and delay lacks something, and no gain needs a window below the base.
-    needed = "This run lacks experiment transfer, iw 3, 4, 6, 10, 16 and 32."
+    needed = "This run has no value for experiment transfer, iw 3, 4, 6, 10, 16 and 32."
     assert claims["talk-gain-from-0"].reason == claims["talk-gain-to-60"].reason == needed
-    assert claims["talk-elephant"].reason == "This run lacks experiment mice."
+    assert claims["talk-elephant"].reason == "This run has no value for experiment mice."
     assert STUDY.answer(emulated) == []
 
 

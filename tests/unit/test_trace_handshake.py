@@ -68,6 +68,11 @@ def test_a_record_that_ends_with_the_response_makes_one_row_with_two_marks() -> 
     assert marks[-1] == "first usable byte, last byte"
 
 
+def test_marks_are_in_the_order_of_their_times_where_early_data_have_an_answer_before_the_handshake_ends() -> None:
+    marks = traced({"chain": "ecdsa", "resumption": 1.0, "early_data": 1.0}).marks
+    assert list(marks) == ["TCP handshake", "first byte", "TLS handshake", "first usable byte", "last byte"]
+
+
 def test_of_early_data_the_client_hello_is_labeled_and_the_request_is_not() -> None:
     tls = {"chain": "ecdsa", "resumption": 1.0, "early_data": 1.0}
     sent = traced(tls).segments.filter((pl.col("event") == "sent") & (pl.col("direction") == "to_server"))

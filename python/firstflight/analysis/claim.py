@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import with_unit
+from firstflight.errors import RequestError
 
 Verdict = Literal["holds", "differs", "undecided", "cannot be checked"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "undecided", "cannot be checked")
@@ -91,6 +92,13 @@ class Expectation:
     shown: float | str
     unit: str = ""
     tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """RequestError for a range without a value, and for a tolerance that widens none."""
+        if not (self.lowest <= self.highest and -math.inf < self.highest and self.lowest < math.inf):
+            raise RequestError(f"no value is {self.shown}; write finite numbers, the lower one first")
+        if not 0 <= self.tolerance < math.inf:
+            raise RequestError(f"the tolerance is {self.tolerance}; write a number from 0, or leave it out")
 
     @property
     def limits(self) -> tuple[float, float]:

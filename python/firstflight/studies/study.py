@@ -6,11 +6,14 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from firstflight.counted import listed
+from pydantic import ConfigDict, Field, PositiveInt, ValidationError
+
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell
+from firstflight.scenario.explain import sentence
+from firstflight.scenario.table import ScenarioTable
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -20,6 +23,32 @@ if TYPE_CHECKING:
     from firstflight.studies.scorecard.case import Judged, Verdict
 
 __all__ = ["Cell", "Study", "declared"]
+
+EngineName = Literal["simulate", "model", "emulate"]
+
+
+class DeclaredTable(ScenarioTable):
+    """A table of a study.toml."""
+
+    model_config = ConfigDict(strict=True)
+
+    @classmethod
+    def check(cls, said: Any, where: str) -> None:
+        """RequestError, `where` and a sentence, for a mistake in the table."""
+        try:
+            cls.model_validate(said)
+        except ValidationError as error:
+            raise RequestError(f"{where}{sentence(error)}") from None
+
+
+class _Declared(DeclaredTable):
+    title: str
+    shows: str
+    source: str
+    question: str
+    limitations: list[str]
+    engines: list[EngineName] = Field(min_length=1)
+    replicates: PositiveInt
 
 
 class Study(ABC):
@@ -131,9 +160,8 @@ def declared(folder: Path) -> dict[str, Any]:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RequestError(f"{path}: {error}") from error
-    required = ("title", "shows", "source", "question", "limitations", "engines", "replicates")
-    if lacking := [key for key in required if key not in said]:
-        raise RequestError(f"{path}: {listed(lacking)} {'are' if lacking[1:] else 'is'} missing")
-    if "grid" not in said and "grids" not in said:
-        raise RequestError(f"{path}: it has no grid; write [grid], or [grids.NAME] for each of several")
+    _Declared.check({key: said[key] for key in _Declared.model_fields if key in said}, f"{path}: ")
+    if ("grid" in said) == ("grids" in said):
+        wrong = "both [grid] and [grids]" if "grid" in said else "no grid"
+        raise RequestError(f"{path}: it has {wrong}; write [grid], or [grids.NAME] for each of several")
     return said

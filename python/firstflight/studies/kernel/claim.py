@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import xarray as xr
@@ -114,7 +114,7 @@ class ClaimSpec:
         note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(value(self.found)):
             return self.sentence.unchecked(
-                f"This run lacks {lacking}." if lacking else note or "This run lacks the data of the claim."
+                f"This run has no value for {lacking}." if lacking else note or "This run lacks the data of the claim."
             )
         spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
         return self.sentence.judge(estimate(self.found), note, spread)
@@ -151,9 +151,21 @@ class Source:
         method; such claims are counted apart. RequestError without a reason.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
-        if not (why := why or self.why or ("The claim is a direction only." if _is_direction(expected) else "")):
+        needs = needs or self.needs
+        wrong = {
+            "has no id or no sentence; write both": not (id_.strip() and text.strip()),
+            "has no expected value; write for example near(60, 'percent', 5)": not isinstance(expected, Expectation),
+            f"needs {needs!r}; write {', '.join(get_args(Needs))}": needs not in get_args(Needs),
+            "has a number as its value; leave the draws to it, as in q.time.sel(iw=3)": not isinstance(
+                statistic, xr.DataArray
+            ),
+        }
+        if problem := next((problem for problem, there in wrong.items() if there), ""):
+            raise RequestError(f'claim "{name}" {problem}')
+        why = why.strip() or self.why or ("The claim is a direction only." if _is_direction(expected) else "")
+        if not why:
             raise RequestError(f'claim "{name}" has no reason for its limit or tolerance; write why')
-        return ClaimSpec(Sentence(name, self.name, text, expected, why, needs or self.needs, given), statistic, note)
+        return ClaimSpec(Sentence(name, self.name, text, expected, why, needs, given), statistic, note)
 
 
 FIXED = "The limit was fixed before the first run."
@@ -198,5 +210,5 @@ def _listed(lacking: Lacking, absent: Mapping[str, xr.DataArray]) -> str:
         named = [f"{key} {listed(map(str, labels))}" for key, labels in keys.items() if len(labels) < whole.sizes[key]]
         if grid:
             named.insert(0, f"experiment {grid}")
-        parts.append(", ".join(named) or "every cell")
+        parts.append(", ".join(named) or "any cell")
     return "; ".join(parts)

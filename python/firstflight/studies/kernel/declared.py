@@ -9,16 +9,18 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import polars as pl
 import xarray as xr
 
 from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import VALUE_COLUMNS, Table
 from firstflight.counted import nearest
-from firstflight.errors import RequestError
+from firstflight.errors import FirstflightError, RequestError
 from firstflight.records import TABLES, Run, empty
 from firstflight.report.figure import Figure
 from firstflight.scenario import Cell
+from firstflight.scenario.explain import shown
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
@@ -133,10 +135,10 @@ class DeclaredStudy(Study):
     def check(self, engine: str) -> None:
         """See `Study`. Claims and tables of a small study are tried with made-up values."""
         quantities, coordinates = self._of(engine)
-        keys = {*self._keys(engine), EXPERIMENT}
-        for key in keys - {EXPERIMENT}:
+        for key in self._keys(engine):
             if taken := _TAKEN.get(key):
                 raise RequestError(f'{self._folder}/study.toml: key "{key}" is the name of {taken}; rename the key')
+        keys = {*self._keys(engine), EXPERIMENT}
         for of in quantities:
             for key, labels in (of.at or {}).items():
                 if unknown := [str(label) for label in labels if label not in coordinates[of.grid][key]]:
@@ -147,9 +149,12 @@ class DeclaredStudy(Study):
         if sum(of.blank(coordinates[of.grid]).size for of in quantities) > _TRIED:
             return
         made_up = self._made_up(engine)
-        specs: list[ClaimSpec] = self._results(self._claims, made_up)
-        self._results(self._tables, made_up)
-        self._results(self._answer, made_up)
+        specs: list[ClaimSpec] = self._results(self._claims, made_up, ClaimSpec)
+        tables: list[Table] = self._results(self._tables, made_up, Table)
+        self._results(self._answer, made_up, str)
+        names = [*TABLES, *(table.name for table in tables)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise RequestError(f'{self.name}: two tables are called "{twice[0]}"; rename one')
         ids = [spec.id for spec in specs]
         for spec in specs:
             if ids.count(spec.id) > 1:
@@ -158,20 +163,39 @@ class DeclaredStudy(Study):
                 raise RequestError(
                     f'{self.name}: claim "{spec.id}" still has the dimensions {", ".join(left)}; select or reduce them'
                 )
+            unit, found = spec.sentence.expectation.unit, spec.found.attrs.get("units", "")
+            if any(unit in same and found in same and unit != found for same in _UNITS):
+                raise RequestError(
+                    f'{self.name}: claim "{spec.id}" expects {unit}, and its value is in {found}; convert it, and name '
+                    "the unit of the value with named(...)"
+                )
+            if spec.sentence.needs != "value" and DRAW not in spec.found.dims and not np.isnan(spec.found):
+                raise RequestError(
+                    f'{self.name}: claim "{spec.id}" has no draws, so no interval; reduce named dimensions, as in '
+                    '.max(["iw"]), or write needs="value"'
+                )
 
-    def _results(self, function: Of, quantities: Quantities) -> list[Any]:
-        """What `function` of the study returns; RequestError with the line of the study that fails."""
+    def _results(self, function: Of, quantities: Quantities, kind: type) -> list[Any]:
+        """What `function` of the study returns, of this `kind` or empty; RequestError with the line that fails."""
         try:
-            return list(function(quantities))
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            if isinstance(error, RequestError):
-                raise
+            made = function(quantities)
+            results = list(made)
+        except FirstflightError:
+            raise
+        # The code is the author's, and so is any mistake in it.
+        except Exception as error:
             frames = [
                 at for at in traceback.extract_tb(error.__traceback__) if self._folder in Path(at.filename).parents
             ]
             where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else self.name
             reason = " ".join(str(error.args[0] if error.args else error).split())
+            # That of a missing key is the key alone.
+            reason = reason if " " in reason else f"{type(error).__name__}: {reason}"
             raise RequestError(f"{where}: {reason}") from error
+        wrong = [made] if isinstance(made, str) else [of for of in results if not isinstance(of, kind | None)]
+        if wrong:
+            raise RequestError(f"{self.name}: {shown(wrong[0])} is no {kind.__name__}; return a list of them")
+        return results
 
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
@@ -217,7 +241,8 @@ class DeclaredStudy(Study):
 
     def figures(self, run: Run) -> list[Figure]:
         """The figures with data."""
-        return [figure for figure in self._results(self._figures, self.quantities(run)) if figure] if run.cells else []
+        figures = self._results(self._figures, self.quantities(run), Figure) if run.cells else []
+        return [figure for figure in figures if figure]
 
     def answer(self, run: Run) -> list[str]:
         """The sentences whose cells the run has."""
@@ -228,12 +253,15 @@ class DeclaredStudy(Study):
 
 
 _TAKEN = (
-    dict.fromkeys(VALUE_COLUMNS, "a column of the tables")
+    dict.fromkeys(("value", *VALUE_COLUMNS), "a column of the tables")
     | {column.name: "a column of the records" for table in TABLES.values() for column in table}
     | dict.fromkeys((DRAW, METHOD, PERCENTILE, EXPERIMENT), "a dimension or coordinate of every quantity")
     | dict.fromkeys(inspect.signature(xr.DataArray.sel).parameters, "an argument of sel")
 )
 """Names that a key cannot have, and whose they are."""
+
+_UNITS = (("s", "ms", "us", "ns"), ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"), ("bytes", "B", "kB", "MB", "KiB", "MiB"))
+"""Units of one thing, each: a claim and its value have the same."""
 
 _TRIED = 2_000
 """Values of a study that is small: its claims and tables take some tenths of a second."""
@@ -246,9 +274,27 @@ def _check_columns(where: str, of: Quantity, records: str, keys: set[str], label
         others = [name for name, of_table in columns.items() if column in of_table]
         hint = f'write records = "{others[0]}"' if others else nearest(column, columns[records])
         raise RequestError(f'{where} reads "{column}", no column of the records "{records}"; {hint}')
+    if again := [column for column in of.by if column in keys]:
+        raise RequestError(f"{where} is by {again[0]}, a key of its grid; leave it out: keys are dimensions anyway")
     rows = empty(records).lazy().with_columns(pl.lit(next(iter(labels.get(key, ())), 0)).alias(key) for key in keys)
-    if isinstance(rows.group_by(REPLICATE).agg(value=of.value).collect_schema()["value"], pl.List):
+    # A run's own names of applications take the place of none.
+    rows = rows.with_columns(pl.col(pl.Enum([])).cast(pl.String))
+    for column, chosen in of.labels().items():
+        is_number = rows.collect_schema()[column].is_numeric()
+        if wrong := [label for label in chosen if isinstance(label, str) == is_number]:
+            kind = "numbers" if is_number else "text"
+            raise RequestError(f"{where}: {column} is never {shown(wrong[0])}; write {kind}")
+    try:
+        passes = None if of.where is None else rows.select(of.where).collect_schema().dtypes()
+        dtype = rows.group_by(REPLICATE).agg(value=of.value).collect_schema()["value"]
+    except pl.exceptions.PolarsError as error:
+        raise RequestError(f"{where}: {str(error).splitlines()[0]}") from error
+    if passes not in (None, [pl.Boolean]):
+        raise RequestError(f"{where}: its where is not true or false; compare, for example with == 1")
+    if isinstance(dtype, pl.List):
         raise RequestError(f"{where} has a value for each row; aggregate them, for example with .mean()")
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise RequestError(f"{where} is no number; count it, for example with .n_unique()")
 
 
 def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: str) -> Sequence[Quantity]:

@@ -2,13 +2,19 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from firstflight.counted import nearest
+from firstflight.engines import NAMES
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.cell import whole
+from firstflight.scenario.explain import shown
+from firstflight.studies.study import DeclaredTable, EngineName
 
 Label = str | int | float
 Build = Callable[[str, Mapping[str, Any], Scenario], Scenario]
@@ -18,7 +24,89 @@ EXPERIMENT = "experiment"
 """The key of a cell that names its grid, in a study with several."""
 
 
-_KEYS = ("title", "set", "values", "factor", "write", "titles", "labels")
+def _values(given: Any) -> Any:
+    """ValueError for other values of a key than labels, or tables of settings by label."""
+    if isinstance(given, dict):
+        if wrong := [label for label, settings in given.items() if not isinstance(settings, dict)]:
+            raise ValueError(f'{wrong[0]} is {shown(given[wrong[0]])}; write {{ "tcp.sack" = true }}, its settings')
+        return given
+    return _labels(given)
+
+
+def _labels(given: Any) -> Any:
+    if not isinstance(given, list):
+        raise ValueError(f"{shown(given)} is not a list; write [ ... ]")
+    for label in given:
+        # Null and NaN are missing values in the records.
+        if isinstance(label, bool) or not isinstance(label, Label) or label != label:
+            raise ValueError(f"{shown(label)} is no label; write numbers or texts")
+        if given.count(label) > 1:
+            raise ValueError(f"{shown(label)} stands twice; every cell needs a label of its own")
+    return given
+
+
+def _replicates(given: Any) -> Any:
+    by_engine = given if isinstance(given, dict) else {NAMES[0]: given}
+    for name, count in by_engine.items():
+        if name not in NAMES:
+            raise ValueError(f"{shown(name)} is no engine; {nearest(name, NAMES)}")
+        if whole(count, 1, 2**32 - 1) is None:
+            raise ValueError(f"{shown(count)} is no number of replicates; write a whole number from 1")
+    return given
+
+
+def _known(labels: Iterable[Label], known: Iterable[Label], what: str) -> None:
+    names = list(known)
+    if unknown := [label for label in labels if label not in names]:
+        raise ValueError(f"{what} has {shown(unknown[0])}; {nearest(str(unknown[0]), map(str, names))}")
+
+
+class _Key(DeclaredTable):
+    title: str
+    values: Annotated[Any, BeforeValidator(_values)]
+    set: str | None = None
+    factor: float | None = None
+    write: str | None = None
+    titles: dict[str, str] | None = None
+    labels: Annotated[Any, BeforeValidator(_labels)] = None
+
+    @model_validator(mode="after")
+    def _has_an_effect(self) -> "_Key":
+        """ValueError for labels that no cell has, and for settings that would write nothing, or one value twice."""
+        values = list(self.values if self.labels is None else self.labels)
+        if not values:
+            raise ValueError("there is no label; give at least one")
+        if isinstance(self.values, dict):
+            _known(values, self.values, "labels")
+        given = [name for name in ("set", "factor", "write") if getattr(self, name) is not None]
+        if given and (isinstance(self.values, dict) or self.set is None):
+            needs = "leave it out" if isinstance(self.values, dict) else "set is missing"
+            raise ValueError(f"{given[0]} has no effect; {needs}")
+        if self.factor is not None and any(isinstance(label, str) for label in values):
+            raise ValueError("factor multiplies numbers, and there is a label that is text")
+        try:
+            if self.write and len({self.write.format(label * (self.factor or 1)) for label in values}) < len(values):
+                raise ValueError
+        except (ValueError, LookupError, AttributeError):
+            raise ValueError(f'write is {shown(self.write)}; write {{}} for the label, such as "{{}}ms"') from None
+        return self
+
+
+class _Grid(DeclaredTable):
+    scenario: str
+    keys: dict[str, _Key] = Field(min_length=1)
+    replicates: Annotated[Any, BeforeValidator(_replicates)] = None
+    capture: list[dict[str, Any]] | None = None
+    engines: list[EngineName] | None = Field(None, min_length=1)
+    engine: EngineName | None = None
+
+    @model_validator(mode="after")
+    def _captures_cells(self) -> "_Grid":
+        for chosen in self.capture or ():
+            _known(chosen, self.keys, "capture")
+            for name, label in chosen.items():
+                _known([label], self.keys[name].labels or self.keys[name].values, f"capture of {name}")
+        return self
 
 
 class Grid:
@@ -37,24 +125,19 @@ class Grid:
         self, folder: Path, name: str, declared: Mapping[str, Any], shared: Mapping[str, Any], build: Build | None
     ) -> None:
         self.name, self._folder = name, folder
-        self.keys: dict[str, dict[str, Any]] = {
-            key: {**shared.get(key, {}), **fields} for key, fields in declared["keys"].items()
-        }
+        keys = declared.get("keys")
+        if isinstance(keys, dict):
+            keys = {key: shared.get(key, {}) | said if isinstance(said, dict) else said for key, said in keys.items()}
+            declared = {**declared, "keys": keys}
+        _Grid.check(declared, f"{folder}/study.toml: {f'grids.{name}' if name else 'grid'}.")
+        self.keys: dict[str, dict[str, Any]] = declared["keys"]
         self._base = Scenario.load(folder / declared["scenario"])
         self._replicates, self._capture = declared.get("replicates"), declared.get("capture", [])
         self._engines, self._engine = declared.get("engines"), declared.get("engine")
         self._build = build
         for key, said in self.keys.items():
-            if unknown := said.keys() - _KEYS:
-                word = min(unknown)
-                raise RequestError(f"{folder}/study.toml: key {key}: {word} is unknown; {nearest(word, _KEYS)}")
-            if "title" not in said:
-                raise RequestError(f"{folder}/study.toml: key {key} needs a title")
-            if not ("values" in said and (isinstance(said["values"], dict) or "set" in said or build)):
-                raise RequestError(
-                    f"{folder}/study.toml: key {key} of grid {name or 'grid'} needs values, and set unless they are a "
-                    "table"
-                )
+            if not (isinstance(said["values"], dict) or "set" in said or build or key == "engine"):
+                raise RequestError(f"{folder}/study.toml: key {key} needs set, unless values is a table of settings")
 
     def is_of(self, engine: str) -> bool:
         """Whether runs of `engine` include the grid."""

@@ -22,9 +22,10 @@ import xarray as xr
 
 from firstflight.analysis.ab.resampling import one_blas_thread
 from firstflight.analysis.intervals import Estimate, jackknife, percentiles, seed_of
-from firstflight.counted import with_unit
+from firstflight.counted import nearest, with_unit
 from firstflight.errors import RequestError
-from firstflight.records import Run
+from firstflight.records import TABLES, Run
+from firstflight.scenario.cell import whole
 from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, RESAMPLES, Array, Sample, draws
 
@@ -142,9 +143,9 @@ class Quantity:
     unit: str
     value: pl.Expr
     where: pl.Expr | None = None
-    records: Literal["transfers", "pages", "links", "streams", "users", "segments", "quic"] | Rows | Sample = (
-        "transfers"
-    )
+    records: (
+        Literal["transfers", "pages", "links", "streams", "handshakes", "users", "segments", "quic"] | Rows | Sample
+    ) = "transfers"
     by: tuple[str, ...] | Mapping[str, Sequence[Any]] = ()
     digits: int = 1
     grid: str = ""
@@ -162,11 +163,27 @@ class Quantity:
         return [
             (not self.name or self.name.startswith("_"), "the name is empty or begins with _; give it another"),
             (hasattr(Quantities, self.name), "q has a method of this name; give it another"),
+            (not all(isinstance(text, str) for text in (self.title, self.unit)), "title and unit are text"),
+            (whole(self.digits, 0, 15) is None, f"digits is {self.digits!r}; write a whole number from 0 to 15"),
+            (
+                not isinstance(self.value, pl.Expr) or not isinstance(self.where, pl.Expr | None),
+                'value and where are expressions, such as pl.col("bytes").sum() and pl.col("completed") == 1',
+            ),
+            (isinstance(self.by, str), f'by is "{self.by}"; write by=("{self.by}",), or its labels as a mapping'),
+            *(self._problem_of_labels(key, labels) for key, labels in {**(self.at or {}), **self.labels()}.items()),
             self._problem_of_records(),
         ]
 
     def _problem_of_records(self) -> tuple[bool, str]:
-        return isinstance(self.records, Sample), "records is a Sample; write Sampled"
+        if isinstance(self.records, Sample):
+            return True, "records is a Sample; write Sampled"
+        known = callable(self.records) or (isinstance(self.records, str) and self.records in TABLES)
+        return not known, f"records is {self.records!r}; {nearest(str(self.records), TABLES)}"
+
+    def _problem_of_labels(self, key: str, labels: Any) -> tuple[bool, str]:
+        given = [] if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
+        wrong = not given or any(given.count(label) > 1 for label in given)
+        return wrong, f"the labels of {key} are {labels!r}; write a list of different labels"
 
     def columns(self) -> set[str]:
         """Columns of the records that the quantity reads, in addition to keys and `replicate`."""
@@ -399,7 +416,7 @@ class Quantities:
     @property
     def trials(self) -> int:
         """Number of different fillings of missing cells."""
-        return max(4, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
+        return max([4, *(len(quantity.kinds) for quantity, _ in self._measured.values())])
 
     @cached_property
     def _fillings(self) -> dict[Quantity, Filling]:

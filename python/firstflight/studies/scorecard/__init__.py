@@ -32,9 +32,12 @@ class Scorecard(DeclaredStudy):
             __file__, (), self._claims_of, lambda q: (), self._figures_of, self._answer_of, self._build_case
         )
         key = {"scheme": {"title": "scheme", "values": list(self.schemes)}}
-        for name, case in self._declared["grids"].items():
-            case |= {"scenario": "path.toml", "keys": key | case.get("keys", {})}
-            self._cases.append(Case(name, case))
+        self._case_tables = self._declared["grids"]
+        self._declared["grids"] = {
+            name: {"scenario": "path.toml", "keys": key | case.get("keys", {})}
+            for name, case in self._case_tables.items()
+        }
+        self._cases += [Case(name, case) for name, case in self._case_tables.items()]
         self._choose({case.id for case in self._cases})
         self._own, self._reference = scheme.name, reference.name
         self.title = f"RFC 9743 scorecard of {scheme.name} against {reference.name}"  # type: ignore[misc]
@@ -64,7 +67,7 @@ class Scorecard(DeclaredStudy):
 
     def _build_case(self, grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         """The applications of the case, its settings, and the scheme at its own servers."""
-        case = self._declared["grids"][grid]
+        case = self._case_tables[grid]
         fields = dict(self.schemes[labels["scheme"]].fields)
         settings = {f"application.{name}.server_tcp": fields for name in case["applications"] if name.startswith("own")}
         document = scenario.to_dict()
