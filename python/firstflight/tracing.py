@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import polars as pl
 
@@ -58,6 +58,8 @@ class Trace:
         """
         if not isinstance(scenario, Scenario):
             raise RequestError(f"{scenario!r} is no scenario; load_scenario reads one from a file")
+        if engine not in get_args(Engine):
+            raise RequestError(f"no trace by the engine {engine!r}; write {' or '.join(get_args(Engine))}")
         if engine == "emulate":
             require_linux("emulation")
         else:

@@ -274,6 +274,14 @@ def test_a_published_table_has_one_value_of_a_cell() -> None:
         by_labels(twice, "iw", "rtt")
 
 
+def test_a_table_that_a_study_does_not_have_is_refused() -> None:
+    run = firstflight.run(study := find("rfc6928-rounds"), only={"segments": 10})
+    with pytest.raises(
+        RequestError, match='"rfc6928-rounds" has no table "rounds" of this run; did you mean "round_trips"'
+    ):
+        study.table(run, "rounds")
+
+
 def test_a_study_without_quantities_runs(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(DECLARED.replace("model", "simulate"))
     (tmp_path / "a.toml").write_bytes((EXAMPLES / "download.toml").read_bytes())

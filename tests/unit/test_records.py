@@ -5,11 +5,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import firstflight
+from firstflight import RequestError
 from firstflight.engines import simulate
 from firstflight.records import STORED, Run
 from firstflight.records.schema import RETURNED, TABLES, as_stored, empty, from_stored
@@ -139,6 +142,17 @@ def test_replicates_differ_and_do_not_depend_on_their_number(small: Scenario) ->
     assert five.filter(pl.col("replicate") < 2).equals(two)
     first, second = (two.filter(pl.col("replicate") == r)["start_s"].to_list() for r in (0, 1))
     assert first != second
+
+
+@pytest.mark.parametrize("clients", [8, "8", np.int64(8)])
+def test_a_value_of_a_key_is_the_same_as_number_and_as_text(run: Run, clients: Any) -> None:
+    assert run.table("transfers", clients=clients, iw=1).collect().height > 0
+    assert firstflight.run(SmallGrid(), only={"clients": clients, "iw": 2}).cells == [{"clients": 8, "iw": 2}]
+
+
+def test_records_are_those_needed_or_all(small: Scenario) -> None:
+    with pytest.raises(RequestError, match='records is \'al\'; write "needed" or "all"'):
+        firstflight.run(small, records="al")  # type: ignore[arg-type]
 
 
 def test_a_restriction_to_one_value_needs_no_list(small: Scenario) -> None:

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from firstflight import RequestError
+from firstflight import Duration, RequestError
 from firstflight.cli.settings import load_scenario
 from firstflight.scenario import Scenario
 
@@ -17,6 +18,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("name", "", "name: this is empty"),
     ("tcp.profile", "rcf", 'tcp.profile: unknown profile "rcf"; did you mean "rfc"?'),
     ("tcp.initial_window", 0, "tcp.initial_window.segments: 0 is below 1"),
+    ("tcp.initial_window", 2**32, "tcp.initial_window.segments: 4294967296 is too large; write at most 4294967295"),
+    ("tcp.receive_window", "5GB", 'tcp.receive_window: 5000000000 is too large; write at most "4294967295B"'),
     ("tcp.initial_window", -3, "tcp.initial_window.segments: -3 is negative"),
     ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
     ("tcp.initial_window", True, "tcp.initial_window: true is not a policy"),
@@ -142,6 +145,20 @@ def test_a_wrong_value_is_named_with_what_would_be_right(small: Scenario, path: 
         small.replace(path, value)
     assert expected in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_numbers_of_numpy_and_quantities_are_values_as_those_of_a_file(small: Scenario) -> None:
+    changed = small.replace("tcp.initial_window", np.int64(4)).replace("duration", Duration("7s"))
+    assert (changed.tcp.initial_window, changed.duration) == (4, Duration("7s"))
+    changed.tcp.initial_window = {"policy": "fixed", "segments": np.int32(5)}
+    changed.tcp.sack = np.True_  # type: ignore[assignment]
+    assert changed.tcp.sack is True
+    assert Scenario.from_toml(changed.to_toml()) == changed
+
+
+def test_a_path_that_is_no_text_is_one_sentence(small: Scenario) -> None:
+    with pytest.raises(RequestError, match=r"'tcp', 'sack'. is not a path of keys: write for example"):
+        small.replace(("tcp", "sack"), True)  # type: ignore[arg-type]
 
 
 def test_the_file_is_named_first(tmp_path: Path, small_toml: str) -> None:

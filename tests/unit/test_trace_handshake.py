@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from firstflight.errors import RequestError
 from firstflight.explain.ladder import sheet
 from firstflight.explain.page import comparison, first_flight, line, page
 from firstflight.explain.rounds import Transfer
@@ -66,6 +67,12 @@ def test_a_trace_without_tls_has_no_marks_of_it() -> None:
 def test_a_record_that_ends_with_the_response_makes_one_row_with_two_marks() -> None:
     marks = traced("ecdsa", size="10kB").segments["mark"].drop_nulls().to_list()
     assert marks[-1] == "first usable byte, last byte"
+
+
+@pytest.mark.parametrize("engine", ["simulat", "model", None])
+def test_a_trace_by_an_engine_that_has_none_is_refused_and_does_not_run_on_the_kernel(engine: Any) -> None:
+    with pytest.raises(RequestError, match=f"no trace by the engine {engine!r}; write simulate or emulate"):
+        Trace(EXAMPLE, engine=engine)
 
 
 def test_marks_are_in_the_order_of_their_times_where_early_data_have_an_answer_before_the_handshake_ends() -> None:

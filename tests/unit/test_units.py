@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,14 @@ from firstflight.scenario import BitsPerSecond, Bytes, Duration, Packets
 )
 def test_times_are_exact_nanoseconds(text: str, nanoseconds: int) -> None:
     assert Duration(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("count", "problem"), [(5.5, TypeError), ("5", TypeError), (-1, ValueError), (2**64, ValueError)]
+)
+def test_base_units_are_a_whole_number_in_the_range_of_the_quantity(count: Any, problem: type[Exception]) -> None:
+    with pytest.raises(problem):
+        Duration.of(count)
 
 
 @pytest.mark.parametrize(

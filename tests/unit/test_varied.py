@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import firstflight
-from firstflight import RequestError, Scenario, studies
+from firstflight import Duration, RequestError, Scenario, studies
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.varied import Compared, sentences
@@ -34,6 +35,13 @@ def test_cells_are_named_after_the_last_part_of_the_key(small: Scenario) -> None
         {"initial_window": 10, "clients": 4},
     ]
     assert run.vary == {"tcp.initial_window": [3, 10], "application.web.clients": [2, 4]}
+
+
+def test_values_from_python_are_those_of_the_same_file_and_a_stored_run_has_them(small: Scenario) -> None:
+    vary = {"tcp.initial_window": np.array([3, 10]), "network.bottleneck.delay": [Duration("5ms"), "10ms"]}
+    run = firstflight.run(small, replicates=2, vary=vary)
+    assert run.vary == {"tcp.initial_window": [3, 10], "network.bottleneck.delay": ["5ms", "10ms"]}
+    assert "comparison_delay" in firstflight.open_run(run.directory).tables()
 
 
 def test_keys_that_would_be_called_the_same_or_like_a_column_keep_their_path(small: Scenario) -> None:

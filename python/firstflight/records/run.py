@@ -237,7 +237,7 @@ class Run:
             keys = cell["key"]
             # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
             if (
-                key.items() <= keys.items()
+                all(str(keys.get(name)) == str(value) or keys.get(name) == value for name, value in key.items())
                 and table in schema.stored(cell["capture"])
                 and self.is_finished(cell["hash"])
             ):

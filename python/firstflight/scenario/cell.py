@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,7 +69,7 @@ def _checked(only: Only, keys: Sequence[Key]) -> dict[str, set[str]]:
             raise RequestError(f'the cells have no key "{key}"; {nearest(key, keys[0])}')
         known = list(dict.fromkeys(str(row[key]) for row in keys if row[key] is not None))
         # A value by itself means itself; a text would else be taken letter by letter.
-        values = [values] if isinstance(values, str | int | float) else values
+        values = [values] if isinstance(values, str) or not isinstance(values, Iterable) else values
         for value in values:
             if str(value) not in known:
                 raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')

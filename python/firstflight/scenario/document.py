@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 
 from firstflight.counted import control, escaped
 from firstflight.errors import RequestError
+from firstflight.scenario.units import UnitNumber
 
 # Deeper than any key of a scenario lies, with room for tables that are written in one another.
 MOST_LEVELS = 32
@@ -145,6 +146,17 @@ def _is_section(item: Any, path: tuple[str, ...]) -> bool:
     if path:
         return False
     return isinstance(item, dict) or (isinstance(item, list) and bool(item) and isinstance(item[0], dict))
+
+
+def as_written(item: Any) -> Any:
+    """A value from Python as a file gives it: NumPy's numbers as Python's, quantities as text."""
+    if isinstance(item, dict):
+        return {key: as_written(value) for key, value in item.items()}
+    if isinstance(item, list | tuple):
+        return [as_written(value) for value in item]
+    if isinstance(item, UnitNumber):
+        return str(item)
+    return item.item() if getattr(item, "shape", None) == () else item
 
 
 def toml_value(item: Any) -> str:

@@ -17,7 +17,7 @@ from firstflight.populations.applications import preset
 from firstflight.scenario.applications import Application, Arrivals, FileTransfer, RequestResponse, Video, WebPage
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
 from firstflight.scenario.datagrams import ConstantRate, DatagramApplication, Dns, Game, StreamApplication, Voice
-from firstflight.scenario.document import Text, check, parsed, written
+from firstflight.scenario.document import Text, as_written, check, parsed, written
 from firstflight.scenario.explain import cut, sentence, shown
 from firstflight.scenario.laws import law_plan, mean
 from firstflight.scenario.network import Chain, Dumbbell, Star, link_rate_bps
@@ -207,11 +207,13 @@ class Scenario(ScenarioTable):
         for index, application in enumerate(document["application"]):
             application.setdefault("name", self.names()[index])
         for path, value in values:
+            if not isinstance(path, str):
+                raise RequestError(f'{path!r} is not a path of keys: write for example "application.web.clients"')
             *steps, last = path.split(".")
             table: Any = document
             for step, following in pairwise([*steps, last]):
                 table = _step(table, step, following, path)
-            _set(table, last, value, path)
+            _set(table, last, as_written(value), path)
         return type(self).from_dict(document, directory=directory, source="")
 
     def with_population(self, **keys: Any) -> Self:

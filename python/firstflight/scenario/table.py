@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
+from firstflight.scenario.document import as_written
 from firstflight.scenario.explain import cut, sentence, shown
 
 # Keys of the scenario that a reader may look for in a link.
@@ -63,7 +64,7 @@ class ScenarioTable(BaseModel):
             raise RequestError(unknown(name, type(self).model_fields))
         before = dict(self.__dict__)
         try:
-            super().__setattr__(name, value)
+            super().__setattr__(name, as_written(value))
         except ValidationError as error:
             # Checks that see the whole table (low against high) run when pydantic has already assigned.
             self.__dict__.update(before)

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from firstflight import _native
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.scenario.document import copied
+from firstflight.scenario.document import as_written, copied
 from firstflight.scenario.explain import shown
 from firstflight.scenario.tcp_fields import TcpFields
 from firstflight.scenario.units import Bytes, Duration, UnitNumber
@@ -62,6 +62,9 @@ def check_profile(profile: dict[str, Any]) -> None:
     if wrong is not None:
         raise ValueError(wrong)
 
+
+# The native module counts in 32 bits, times apart.
+_MOST = 2**32 - 1
 
 # Tables that every profile leaves out, with Linux's values for keys that a scenario does not set.
 _IN_NO_PROFILE = {
@@ -142,7 +145,7 @@ class Tcp(TcpFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
-            self._assign(name, value)
+            self._assign(name, as_written(value))
         except ValueError as error:
             raise RequestError(f"tcp.{error}") from None
 
@@ -295,9 +298,10 @@ def _field(name: str, path: str, value: Any, before: Any, unit: type[UnitNumber]
         return applied(dict(table), value, f"{path}.")
     if unit is not None:
         try:
-            return int(unit(value))
+            number = int(unit(value))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+        return _in_32_bits(path, number, f'"{_MOST}B"') if unit is Bytes else number
     if isinstance(before, bool):
         if not isinstance(value, bool):
             raise ValueError(f"{path}: {shown(value)} is not true or false")
@@ -310,6 +314,12 @@ def _whole(path: str, value: Any) -> int:
         raise ValueError(f"{path}: {shown(value)} is not a whole number")
     if value < 0:
         raise ValueError(f"{path}: {value} is negative")
+    return value if path.endswith("_ns") else _in_32_bits(path, value, str(_MOST))
+
+
+def _in_32_bits(path: str, value: int, most: str) -> int:
+    if value > _MOST:
+        raise ValueError(f"{path}: {value} is too large; write at most {most}")
     return value
 
 

@@ -4,6 +4,7 @@ A number without a unit is refused: 50 could be milliseconds or seconds, and a w
 """
 
 import decimal
+import operator
 import re
 from decimal import Decimal
 from functools import lru_cache
@@ -45,8 +46,13 @@ class UnitNumber(int):
 
     @classmethod
     def of(cls, base_units: int) -> Self:
-        """The quantity of this number of base units (ns, bytes, bit/s or packets)."""
-        return int.__new__(cls, base_units)
+        """The quantity of this number of base units (ns, bytes, bit/s or packets). TypeError for a number that is not
+        whole, ValueError for one out of range.
+        """
+        count = operator.index(base_units)
+        if not 0 <= count <= cls.most:
+            raise ValueError(f"{count} is out of range; a {cls.noun} has 0 to {cls.most} base units")
+        return int.__new__(cls, count)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made from base units, which the constructor refuses."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from firstflight.engines import RealTime, memory
 from firstflight.engines import find as find_engine
@@ -63,6 +63,8 @@ def prepare(
             raise RequestError(
                 f'{name} is {given!r}; write keys with their values, such as {{"mtu": ["900B", "1500B"]}}'
             )
+    if records not in get_args(Records):
+        raise RequestError(f'records is {records!r}; write "needed" or "all"')
     place = place_of(on, store)
     study = _study(what, vary or {})
     engine = engine or study.engines[0]

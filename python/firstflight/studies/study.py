@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PositiveInt, ValidationError
 
+from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell
 from firstflight.scenario.explain import sentence
@@ -110,8 +111,11 @@ class Study(ABC):
         return [table.name for table in self.tables(run)]
 
     def table(self, run: "Run", name: str) -> "Table":
-        """The table `name`; others are not computed where that takes long."""
-        return next(table for table in self.tables(run) if table.name == name)
+        """The table `name`; others are not computed where that takes long. RequestError if there is none."""
+        tables = {table.name: table for table in self.tables(run)}
+        if name not in tables:
+            raise RequestError(f'"{self.name}" has no table "{name}" of this run; {nearest(name, tables)}')
+        return tables[name]
 
     def claims(self, run: "Run", *, listed: bool = True) -> "list[Claim]":
         """The claims with their verdicts; empty for a scenario file."""

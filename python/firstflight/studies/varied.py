@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firstflight.errors import RequestError
 from firstflight.records.schema import CAPTURED, STORED
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.document import toml_value
+from firstflight.scenario.document import as_written, toml_value
 from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class VariedScenario(SingleScenario):
         for path, values in vary.items():
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise RequestError(f"--vary {path} is {values!r}; write a list of at least two values")
-        self.vary = {path: list(values) for path, values in vary.items()}
+        self.vary = {path: as_written(list(values)) for path, values in vary.items()}
         for path, values in self.vary.items():
             _check(path, values)
         count = math.prod(map(len, self.vary.values()))
