@@ -2,8 +2,7 @@
 
 The evidence's pictures are drawn of runs, which are not kept: there each color of the last commit's theme becomes the
 one that the theme has now.
-docs/images/explorer.png is a photograph of the explorer; docs/images/explain.svg is of
-`firstflight explain --iw 3,10 --out docs/images/explain.svg`.
+docs/images/explorer.png is a photograph of the explorer.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -34,15 +34,21 @@ def recolor(before: str, now: str) -> None:
         (ROOT / name).write_text(re.sub("#[0-9a-f]{6}", lambda color: changes.get(color[0], color[0]), text), "utf-8")
 
 
+def commands() -> Iterator[list[str]]:
+    """The arguments of each command that draws a picture of a page; the last one is the picture's path."""
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text("utf-8")
+        for command in re.findall(r"^    firstflight ((?:trace|explain) .* docs/\S+\.(?:svg|png))$", text, re.M):
+            yield shlex.split(command)
+    yield ["explain", "--iw", "3,10", "--out", "docs/images/explain.svg"]
+
+
 def main() -> None:
     """Recolor the evidence, and draw what a page shows with the command that draws it into docs."""
     recolor(committed("show", f"HEAD:{THEME}"), (ROOT / THEME).read_text("utf-8"))
     program = Path(sys.executable).with_name("firstflight")
-    for page in sorted(DOCS.glob("*.md")):
-        text = page.read_text("utf-8")
-        for command in re.findall(r"^    firstflight ((?:trace|explain) .* docs/\S+\.(?:svg|png))$", text, re.M):
-            subprocess.run([program, *shlex.split(command)], check=True, cwd=ROOT)
-    subprocess.run([program, "explain", "--iw", "3,10", "--out", DOCS / "images/explain.svg"], check=True)
+    for command in commands():
+        subprocess.run([program, *command], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,23 @@ def test_a_comparison_in_a_page_is_what_run_prints(
     assert [line for line in shown if line not in printed] == []
 
 
+@pytest.mark.slow
+def test_the_pictures_of_the_pages_say_what_their_commands_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = runpy.run_path(str(DOCS / "pictures.py"))
+    monkeypatch.chdir(DOCS.parent)
+    for *words, stored in program["commands"]():
+        drawn = tmp_path / Path(stored).name
+        monkeypatch.setattr(sys, "argv", ["firstflight", *words, str(drawn)])
+        with pytest.raises(SystemExit):
+            main()
+        written, kept = (
+            re.findall(">([^<]+)</text>", path.read_text("utf-8")) for path in (drawn, DOCS.parent / stored)
+        )
+        assert written == kept != [], stored
+
+
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(DOCS / "example.py"))
     printed = capsys.readouterr().out

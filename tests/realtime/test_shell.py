@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import testbeds
+from firstflight.engines.emulate import namespaces
 from opened import as_ordinary_user
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -160,6 +161,12 @@ def test_a_signal_ends_the_program_and_is_its_status(script: str, sent: bytes | 
         os.close(ours)
         assert running.wait(30) == status, said
     assert said.count(b"counted") == (script == COUNTS)
+
+
+def test_what_comes_too_late_for_a_testbed_says_so_in_a_sentence() -> None:
+    words = ("enter", str(2**22 + 1), "3", "iperf3", "-s")
+    done = subprocess.run([sys.executable, namespaces.__file__, *words], capture_output=True, text=True, check=False)
+    assert done.stderr == "firstflight: the testbed ended before iperf3 began\n"
 
 
 def test_what_runs_beside_writes_nothing_into_the_programs_output() -> None:

@@ -279,6 +279,14 @@ def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> 
     )
 
 
+def test_a_note_names_each_cell_as_one() -> None:
+    names = "iw replicate application completion_time_s completed delivered_bytes retransmissions segments_sent"
+    transfers = frame(names, (3, 0, "web", math.nan, 0, 0, 0, 1), (10, 0, "web", math.nan, 0, 0, 0, 1))
+    links = frame("iw replicate link offered_packets interval_s busy_s dropped_packets queue_mean_packets").clear()
+    (table,) = of_records(transfers, transfers.clear(), links, ["iw"])
+    assert "No 95th percentile of 3 web, 10 web: too many did not finish." in table.notes
+
+
 def test_where_users_weigh_differently_what_did_not_finish_has_its_weight_in_a_quantile() -> None:
     names = "iw replicate application client completion_time_s completed delivered_bytes retransmissions segments_sent"
     transfers = frame(

@@ -124,6 +124,14 @@ def test_a_sheet_of_ladders_has_a_ladder_a_transfer_and_stands_alone():
     assert not re.findall(r"(?:src|href)=", drawn)
 
 
+def test_the_time_of_a_transfer_stands_clear_of_the_end_of_slow_start():
+    drawn = sheet("", [transfer(SHOWN, 10)])
+    (mark,) = re.findall(r'<text class="took" x="(\d+)"[^>]*"start">(slow start ends.*?)</text>', drawn)
+    (took,) = re.findall(r'<text class="strong took" x="(\d+)"[^>]*"end">(209.8 ms)</text>', drawn)
+    # A letter is some 7 units wide.
+    assert int(mark[0]) + 7 * len(mark[1]) < int(took[0]) - 7 * len(took[1])
+
+
 @pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x", "10", "3,3"])
 def test_windows_that_are_no_numbers_are_refused(iw):
     result = CliRunner().invoke(app, ["explain", "--iw", iw])

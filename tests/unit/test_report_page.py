@@ -1,3 +1,4 @@
+import math
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,6 +135,14 @@ def test_figures_can_be_had_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_figures_in_claims_are_short(value, text):
     assert page.short(value) == text
+
+
+@pytest.mark.parametrize(("unfinished", "title"), [(1, "Median: 2 s"), (2, "Median: 3 s"), (4, "More than half did")])
+def test_what_did_not_finish_is_later_than_every_time_as_in_the_tables(unfinished: int, title: str) -> None:
+    rows = [{"application": "web", "completed": 1, "completion_time_s": time_s} for time_s in (1.0, 2.0, 3.0)]
+    rows += [{"application": "web", "completed": 0, "completion_time_s": math.nan}] * unfinished
+    (figure,) = completion_times(pl.DataFrame(rows).lazy(), [])
+    assert figure.finding.startswith(title)
 
 
 def test_lines_of_completion_times_say_what_was_varied():

@@ -246,7 +246,7 @@ def made_table(
         rows.append(
             place | {"ours": of.value if known else None, "low": low, "high": high, "unit": by_name[metric].unit}
         )
-        row = ", ".join(str(place[key]) for key in keys if key not in alike)
+        row = " ".join(str(place[key]) for key in keys if key not in alike)
         if not known:
             why = "too many did not finish" if of.value == math.inf else "there is nothing to take it of"
             blank.setdefault((by_name[metric].label, why), []).append(row)

@@ -96,7 +96,9 @@ def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
         parts.append(f'<line class="done" x1="{_SENDER}" x2="{_RECEIVER + 20}" y1="{y:.1f}" y2="{y:.1f}"/>')
         if not _has_tls(of):
             took = f"{1e3 * of.completion_s:.1f} ms"
-            parts.append(f'<text class="strong took" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
+            # At the sender's end of that line a mark may stand.
+            place = f'x="{_RECEIVER - 8}" y="{y - 5:.1f}" text-anchor="end"'
+            parts.append(f'<text class="strong took" {place}>{took}</text>')
     for is_sender in (True, False):
         marks = {name: time_s for name, time_s in of.slow_start_end.items() if is_sender and time_s <= last_s}
         if _has_tls(of) and of.end(is_sender) == "client":

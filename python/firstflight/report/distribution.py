@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
@@ -16,14 +18,15 @@ _QUANTILES = [percent / 100 for percent in range(1, 100)]
 def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -> list[Figure]:
     """Distribution of completion times (s) of transfers or `pages`, 1st to 99th percentile, over all replicates.
 
-    One line per application and cell, up to as many as the palette has colors. Empty where
-    nothing finished or there are more lines.
+    One line per application and cell, up to as many as the palette has colors. As in the tables, what did not finish
+    is later than all else. Empty where nothing finished or there are more lines.
     """
     by = [*_varying(rows, keys), "application"]
+    time_s = pl.when(pl.col("completed") == 1).then(pl.col("completion_time_s")).otherwise(math.inf)
     quantiles = (
-        rows.filter(pl.col("completed") == 1)
-        .group_by(by, maintain_order=True)
-        .agg(pl.col("completion_time_s").quantile(q, "linear").alias(f"{q:.2f}") for q in _QUANTILES)
+        rows.group_by(by, maintain_order=True)
+        .agg(time_s.quantile(q, "lower").alias(f"{q:.2f}") for q in _QUANTILES)
+        .filter(pl.col(f"{_QUANTILES[0]:.2f}").is_finite())
     )
     curves = as_in_the_scenario(quantiles, by).collect()
     if not 0 < curves.height <= len(ORDERED):
@@ -33,7 +36,9 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         {"line": name, "time_s": row[f"{q:.2f}"], "share": 100 * q}
         for name, row in zip(names, curves.iter_rows(named=True), strict=True)
         for q in _QUANTILES
+        if math.isfinite(row[f"{q:.2f}"])
     ]
+    medians = {name: time_s for name, time_s in zip(names, curves["0.50"], strict=True) if math.isfinite(time_s)}
 
     def chart(width: int, height: int) -> alt.Chart:
         # As many names in a row as fit: a longer row would make the whole picture smaller.
@@ -48,10 +53,10 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         Figure(
             "page_times" if pages else "completion_times",
             "Page times" if pages else "Completion times",
-            f"Finished {'pages' if pages else 'transfers'} of all replicates, 1st to 99th percentile.",
+            f"{'Pages' if pages else 'Transfers'} of all replicates, 1st to 99th percentile; unfinished ones count.",
             chart(640, 280),
             chart(270, 220),
-            f"Median: {_ends(dict(zip(names, curves['0.50'], strict=True)), 's')}",
+            f"Median: {_ends(medians, 's')}" if medians else "More than half did not finish",
         )
     ]
 

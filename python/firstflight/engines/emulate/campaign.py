@@ -53,6 +53,7 @@ _BEARS_NEIGHBORS_BPS = 10e6
 # Of the self-check.
 RTT_TOLERANCE_S = 1e-3
 RATE_TOLERANCE = 0.005
+_AGAIN = "; if the machine is busy, run the same command again later"
 # With these a link has no rate that a train of packets shows.
 _NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "impairments"}
 # With these it cannot be said when a single packet arrives, only before when it does not.
@@ -407,7 +408,7 @@ def _first_flight(campaign: Campaign, cell: Prepared, application: dict[str, Any
     if not is_in_time:
         raise SelfCheckError(
             f"{where}: the round trip should be {asked * 1e3:.3f} ms to within {RTT_TOLERANCE_S * 1e3:g} ms and was "
-            f"{rtt_s * 1e3:.3f} ms"
+            f"{rtt_s * 1e3:.3f} ms{_AGAIN}"
         )
     return {
         "segments": len(sizes),
@@ -514,7 +515,7 @@ def _rate(campaign: Campaign) -> dict[str, Any] | None:
     if abs(bps / asked - 1) > RATE_TOLERANCE:
         raise SelfCheckError(
             f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
-            f"{RATE_TOLERANCE * 100:g}% and was {bps / 1e6:.4f} Mbit/s"
+            f"{RATE_TOLERANCE * 100:g}% and was {bps / 1e6:.4f} Mbit/s{_AGAIN}"
         )
     return {"bps": round(bps), "asked_bps": asked}
 

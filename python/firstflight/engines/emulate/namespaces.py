@@ -45,7 +45,11 @@ def _begin(its: str, command: list[str]) -> None:
 def _enter(first: str, network: str, program: list[str]) -> int:
     uid, gid, directory = os.geteuid(), os.getegid(), Path.cwd()
     ways = [f"/proc/{first}/ns/{kind}" for kind in ("user", "mnt", "pid")]
-    for fd in [os.open(way, os.O_RDONLY) for way in (*ways, f"/proc/{first}/fd/{network}")]:
+    try:
+        entrances = [os.open(way, os.O_RDONLY) for way in (*ways, f"/proc/{first}/fd/{network}")]
+    except FileNotFoundError:
+        sys.exit(f"firstflight: the testbed ended before {program[0]} began")
+    for fd in entrances:
         _check(_libc.setns(fd, 0))
         os.close(fd)
     os.chdir(directory)
