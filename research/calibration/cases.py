@@ -17,7 +17,7 @@ from firstflight.analysis.ab.aggregates import of_aggregates
 from firstflight.analysis.ab.buckets import by_bucket
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.contrast import of_samples
 from firstflight.analysis.ab.planning import minimum_detectable_effect, pilot_of_one_arm
 from firstflight.analysis.ab.resampling import Blocks
 from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
@@ -81,7 +81,7 @@ def compared(base: Values, treat: Values, statistic: str, paired: bool, seed: in
         return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
 
     sample = TwoArms(one, other, paired, ("",), "user", "user", ("iw 3", "iw 10"))
-    return of_sample(sample, make, statistic, replace(DESIGN, paired=paired, seed=seed))
+    return of_samples([sample], make, statistic, replace(DESIGN, paired=paired, seed=seed))[0]
 
 
 def covered(found: Comparison, base: float, treat: float) -> dict[str, bool]:

@@ -34,7 +34,7 @@ from firstflight.analysis.ab import (
 )
 from firstflight.analysis.ab.compare import _verdict
 from firstflight.analysis.ab.contrast import least_units
-from firstflight.analysis.ab.resampling import Blocks, draws
+from firstflight.analysis.ab.resampling import Blocks, draws, key_of
 from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Jain, Quantile, _kernel, _Steps, share_of
 from firstflight.analysis.intervals import Percentiles, Studentised, possible, within
@@ -505,7 +505,8 @@ def test_a_quantile_that_one_replicate_less_does_not_reach_has_no_interval() -> 
 
 def test_as_many_resamples_are_drawn_as_are_asked_for_each_of_as_many_blocks() -> None:
     blocks = [Blocks(np.arange(count), np.zeros(1, np.int64), np.array([count])) for count in (3, 200_000)]
-    pieces = list(draws(blocks, 7, np.random.default_rng(1)))
+    whole, *pieces = draws(key_of(blocks, np.random.default_rng(1)), 7)
+    assert [(counts == 1).all() for counts in whole] == [True, True]
     assert sum(len(few) for few, _ in pieces) == sum(len(many) for _, many in pieces) == 7
     for few, many in pieces:
         assert set(few.sum(axis=1)) == {3}
@@ -521,12 +522,12 @@ def _one_each(values: list[float]) -> tuple[ArmRows, Blocks, np.ndarray[Any, np.
 
 def test_the_line_of_jains_index_is_its_derivative() -> None:
     jain = Jain(*_one_each([1.0, 2.0, 6.0]))
-    sums = np.array([[3.0, 9.0, 41.0]])
+    sums = np.array([[3.0], [9.0], [41.0]])
     _, line = jain.line(sums)
     for place in range(3):
-        step = np.zeros(3)
+        step = np.zeros((3, 1))
         step[place] = 1e-6
-        assert line[0, place] == pytest.approx(float((jain.of(sums + step) - jain.of(sums - step))[0]) / 2e-6, rel=1e-6)
+        assert line[place, 0] == pytest.approx(float((jain.of(sums + step) - jain.of(sums - step))[0]) / 2e-6, rel=1e-6)
 
 
 def test_the_degrees_of_freedom_of_a_share_are_those_of_its_variance() -> None:

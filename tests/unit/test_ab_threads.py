@@ -1,10 +1,12 @@
 """Intervals are computed with one thread of BLAS, and leave its threads as they were."""
 
+import numpy as np
 import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from firstflight.analysis.ab import Design, compare, resampling
+from firstflight.analysis.ab.sample import Values
 
 if not any("numpy" in library["filepath"] for library in threadpool_info()):
     pytest.skip("this NumPy does not bring its BLAS along", allow_module_level=True)
@@ -23,14 +25,12 @@ def _threads() -> set[int]:
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
     """The number of threads during each product of a resampling."""
     found: list[set[int]] = []
-    drawn = resampling.Sums.drawn
 
-    def noted(self: resampling.Sums, counts: resampling.Values) -> resampling.Values:
-        if len(counts) > 1:
-            found.append(_threads())
-        return drawn(self, counts)
+    def noted(left: Values, right: Values, out: Values) -> Values:
+        found.append(_threads())
+        return np.matmul(left, right, out=out)
 
-    monkeypatch.setattr(resampling.Sums, "drawn", noted)
+    monkeypatch.setattr(resampling, "matmul", noted)
     return found
 
 

@@ -19,7 +19,7 @@ from firstflight.advise.fit import CurrentWindow, current_window, first_response
 from firstflight.advise.measure import DIMENSIONS, RESAMPLES, STATISTICS, grouped, placed, worst
 from firstflight.advise.outliers import described, hinging
 from firstflight.analysis.ab import Comparison, Design, least_units
-from firstflight.analysis.ab.compare import compared
+from firstflight.analysis.ab.compare import Pair, compared
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS
 from firstflight.analysis.ab.sample import ComparedRows
 from firstflight.analysis.intervals import Estimate
@@ -315,7 +315,7 @@ class _Measured:
         self._rows = rows
         subnets = [rows.filter(pl.col("arm") == name)["subnet"] for name in (BEFORE, AFTER)]
         enough = all(not column.null_count() and column.n_unique() >= LEAST_BLOCKS for column in subnets)
-        self._design = Design(
+        design = Design(
             arm="arm",
             baseline=BEFORE,
             treatment=AFTER,
@@ -326,9 +326,8 @@ class _Measured:
             resamples=RESAMPLES,
             seed=seed,
         )
-        self._made: dict[str, Comparison] = {}
-        self._evened = ComparedRows(rows, rows.columns, self._design)
-        self._seen = self._evened if rows is every else ComparedRows(every, every.columns, self._design)
+        self._evened = Pair(ComparedRows(rows, rows.columns, design), design)
+        self._seen = self._evened if rows is every else Pair(ComparedRows(every, every.columns, design), design)
         self._timed = self._has("time_s")
         self._counted = self._has("segments_sent") and self._has("retransmissions")
 
@@ -336,21 +335,10 @@ class _Measured:
         known = self._rows.filter(pl.col(column).is_not_null())["arm"]
         return known.n_unique() == 2
 
-    def _own(self, statistic: str) -> Comparison:
-        if statistic not in self._made:
-            self._made[statistic] = self._compare(statistic, self._evened)
-        return self._made[statistic]
-
-    def _compare(self, statistic: str, rows: ComparedRows) -> Comparison:
-        if statistic == RETRANSMISSIONS:
-            return compared(rows, ["retransmissions", "segments_sent"], self._design, "rate")
-        return compared(rows, ["time_s"], self._design, statistic)
-
     def changes(self) -> Iterator[Change]:
         """Each statistic that both data sets have."""
         for statistic in (*(STATISTICS if self._timed else ()), *([RETRANSMISSIONS] if self._counted else ())):
-            adjusted = self._own(statistic)
-            seen = adjusted if self._seen is self._evened else self._compare(statistic, self._seen)
+            adjusted, seen = (_compared(pair, statistic) for pair in (self._evened, self._seen))
             scale = 100 if statistic == RETRANSMISSIONS else 1
             yield Change(
                 statistic,
@@ -373,7 +361,7 @@ class _Measured:
             return [judged_check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
         if term.name == "groups":
             return self._worst_buckets(term, window)
-        comparison = self._own(term.name)
+        comparison = _compared(self._evened, term.name)
         statistic = "rate" if term.name == RETRANSMISSIONS else term.name
         lacks = 2 * least_units(statistic) if comparison.evidence is None else None
         return [
@@ -392,11 +380,17 @@ class _Measured:
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
         known = [dimension for dimension in DIMENSIONS if self._has(dimension.column)]
-        groups = {dimension.title: grouped(self._evened, dimension, self._design) for dimension in known}
+        groups = {dimension.title: grouped([self._evened], dimension)[0] for dimension in known}
         return [
             judged_check(term, window, "observed", change, self._rows.height, there=units, where=where)
             for where, units, change in worst(groups, term.limit)
         ]
+
+
+def _compared(pair: Pair, statistic: str) -> Comparison:
+    if statistic == RETRANSMISSIONS:
+        return compared([pair], ["retransmissions", "segments_sent"], "rate")[0]
+    return compared([pair], ["time_s"], statistic)[0]
 
 
 def _change(comparison: Comparison, statistic: str) -> Estimate:

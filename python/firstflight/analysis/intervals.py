@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -168,10 +168,12 @@ class Studentised(Spread):
         super().__init__(value, error, freedom)
         with np.errstate(invalid="ignore", divide="ignore"):
             self._off = np.sort(np.where(off == 0, 0.0, off / np.maximum(errors, _LEAST_ERROR * error)))
+        # Sorting puts NaN last.
+        self._known = math.isfinite(value) and math.isfinite(error) and not math.isnan(self._off[-1])
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """See `Spread`."""
-        if not math.isfinite(self.value) or not math.isfinite(self.error) or np.isnan(self._off).any():
+        if not self._known:
             return math.nan, math.nan
         if self.error == 0:
             return self.value, self.value
@@ -260,7 +262,7 @@ class Evidence:
             made["percent"] = Estimate(made["percent"].value, replicates=self.units["percent"])
         return agreeing(made)
 
-    @property
+    @cached_property
     def p_value(self) -> float:
         """Of no change: the larger one of difference and percent; of the difference where there is no percentage."""
         difference, percent = (self.figures[name].p_value() for name in ("difference", "percent"))
@@ -315,7 +317,8 @@ def possible(base: Bounds, treat: Bounds) -> dict[str, Bounds]:
 
 def within(bounds: Bounds, value: float, low: float, high: float) -> tuple[float, float, float]:
     """A value and the ends of its interval, none beyond what is possible; NaN stays NaN."""
-    return tuple(np.clip((value, low, high), *bounds).tolist())
+    least, most = bounds
+    return min(max(value, least), most), min(max(low, least), most), min(max(high, least), most)
 
 
 def agreeing(figures: dict[str, Estimate]) -> dict[str, Estimate]:

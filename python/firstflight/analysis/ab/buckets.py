@@ -8,15 +8,14 @@ called better or worse is at most 1 - confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from firstflight.analysis.ab.compare import compared
+from firstflight.analysis.ab.compare import Pair, compared
 from firstflight.analysis.ab.comparison import Comparison, Verdict
 from firstflight.analysis.ab.sample import ComparedRows, Design
 from firstflight.analysis.intervals import Estimate
@@ -83,37 +82,31 @@ def by_bucket(
     """
     names = [value] if denominator is None else [value, denominator]
     rows = ComparedRows(frame, [*names, bucket], design)
-    found = of_buckets(rows, names, bucket, design, buckets, statistic if denominator is None else "rate")
+    found = of_buckets([Pair(rows, design)], names, bucket, buckets, "rate" if denominator else statistic)[0]
     comparisons = [(name, *bucket_found) for name, bucket_found in zip(buckets, found, strict=True)]
     return judged(comparisons, correction, design.confidence, lower_is_better)
 
 
 def of_buckets(
-    rows: ComparedRows,
-    names: Sequence[str],
-    bucket: str,
-    design: Design,
-    buckets: Sequence[object],
-    statistic: str = "mean",
-    *,
-    among: npt.NDArray[np.bool_] | None = None,
-    whole: Sequence[Bucket] | None = None,
-) -> Iterator[tuple[float, Comparison]]:
-    """Of each bucket the percentage of the baseline's weight, and the comparison of columns `names`, of `rows` or of
-    those `among` them. `whole`: the buckets of all rows, whose comparison stands where a bucket has the same rows.
+    pairs: Sequence[Pair], names: Sequence[str], bucket: str, buckets: Sequence[object], statistic: str = "mean"
+) -> list[list[tuple[float, Comparison]]]:
+    """Of each pair of arms and each of its buckets the percentage of the baseline's weight, and the comparison of
+    columns `names`. The designs differ in nothing but their arms.
     """
-    tail = (1 - design.confidence) / max(1, len(buckets)) / 2
-    enough = replace(design, resamples=max(design.resamples, math.ceil(_BEYOND_EACH_END / tail)))
-    every = np.ones(rows.frame.height, dtype=np.bool_) if among is None else among
-    weights = np.where(every, rows.weights, 0.0)
-    baseline = rows.of_arm[design.baseline]
-    total = float(weights[baseline].sum())
-    for place, name in enumerate(buckets):
-        inside = rows.frame.select(pl.col(bucket).eq_missing(pl.lit(name))).to_series().to_numpy()
-        here = inside & every
-        known = whole[place].comparison if whole and np.array_equal(here, inside) else None
-        share = 100 * float(weights[baseline[inside[baseline]]].sum()) / total if total else math.nan
-        yield share, known or compared(rows, names, enough, statistic, here)
+    found: list[list[tuple[float, Comparison]]] = [[] for _ in pairs]
+    wholes = [pair.weight for pair in pairs]
+    for name in buckets:
+        parts = [_part(pair, bucket, name, len(buckets)) for pair in pairs]
+        made = compared(parts, names, statistic)
+        for of_pair, part, whole, comparison in zip(found, parts, wholes, made, strict=True):
+            of_pair.append((100 * part.weight / whole if whole else math.nan, comparison))
+    return found
+
+
+def _part(pair: Pair, bucket: str, name: object, buckets: int) -> Pair:
+    inside, tail = pair.rows.inside(bucket, name), (1 - pair.design.confidence) / buckets / 2
+    enough = replace(pair.design, resamples=max(pair.design.resamples, math.ceil(_BEYOND_EACH_END / tail)))
+    return Pair(pair.rows, enough, inside if pair.among is None else inside & pair.among)
 
 
 def judged(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.contrast import Make, of_sample
-from firstflight.analysis.ab.sample import ComparedRows, Design
+from firstflight.analysis.ab.contrast import Make, of_samples
+from firstflight.analysis.ab.sample import ComparedRows, Design, Mask
 from firstflight.analysis.ab.statistic import Jain, Quantile, Ratio, share_of
 
 
@@ -23,26 +23,45 @@ def compare(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design, *, s
     A row with NaN did not finish: beyond every number in a quantile, excluded from a mean (with its partner if paired).
     ValueError for an inconsistent request.
     """
-    return compared(ComparedRows(frame, [value], design), [value], design, statistic)
+    return compared([Pair(ComparedRows(frame, [value], design), design)], [value], statistic)[0]
 
 
 def compare_rate(frame: pl.DataFrame | pl.LazyFrame, numerator: str, denominator: str, design: Design) -> Comparison:
     """As `compare`, for the sum of `numerator` over that of `denominator` (retransmitted segments, segments sent)."""
     names = [numerator, denominator]
-    return compared(ComparedRows(frame, names, design), names, design, "rate")
+    return compared([Pair(ComparedRows(frame, names, design), design)], names, "rate")[0]
 
 
-def compared(
-    rows: ComparedRows,
-    names: Sequence[str],
-    design: Design,
-    statistic: str,
-    here: npt.NDArray[np.bool_] | None = None,
-) -> Comparison:
-    """As `compare` for columns `names` of `rows`, or of those `here`. `statistic`: of one column, or `rate` of two."""
+@dataclass(frozen=True)
+class Pair:
+    """Two arms of `rows`: all of them, or those `among` them."""
+
+    rows: ComparedRows
+    design: Design
+    among: Mask | None = None
+
+    @property
+    def weight(self) -> float:
+        """Of the baseline."""
+        side = self.rows.of_arm[self.design.baseline]
+        return float(self.rows.weights[side if self.among is None else side[self.among[side]]].sum())
+
+
+def compared(pairs: Sequence[Pair], names: Sequence[str], statistic: str) -> list[Comparison]:
+    """As `compare` for columns `names`. `statistic`: of one column, or `rate` of two. The designs differ in nothing but
+    their arms. Pairs with the same units take less time than each alone, and one that was compared before none.
+    """
     p = None if statistic == "rate" else share_of(statistic)
     make: Make = Ratio if p is None else lambda arm, blocks, weight: Quantile(arm, blocks, weight, p)
-    return of_sample(rows.sample(names, design, unfinished_last=p is not None, here=here), make, statistic, design)
+    keys = [
+        (statistic, *names, repr(pair.design), None if pair.among is None else np.packbits(pair.among).tobytes())
+        for pair in pairs
+    ]
+    left = [(key, pair) for key, pair in zip(keys, pairs, strict=True) if key not in pair.rows.made]
+    samples = [pair.rows.sample(names, pair.design, p is not None, pair.among) for _, pair in left]
+    for (key, pair), made in zip(left, of_samples(samples, make, statistic, pairs[0].design), strict=True):
+        pair.rows.made[key] = made
+    return [pair.rows.made[key] for key, pair in zip(keys, pairs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -91,10 +110,10 @@ def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Valu
 
 def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
     """As `compare`, for Jain's index of `value` (the allocation of a row, at least 0) over all rows of an arm."""
-    sample = ComparedRows(frame, [value], design).sample([value], design, unfinished_last=False)
+    sample = ComparedRows(frame, [value], design).sample([value], design, False)
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")
-    return of_sample(sample, Jain, "jain", design)
+    return of_samples([sample], Jain, "jain", design)[0]
 
 
 def _index(flows: float, got: float, squares: float) -> float:

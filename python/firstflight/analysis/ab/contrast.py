@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from firstflight.analysis.ab.comparison import Comparison, described
-from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Sums, blocks_of, draws, one_blas_thread
+from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Key, Sums, blocks_of, drawn, key_of, one_blas_thread
 from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
 from firstflight.analysis.intervals import (
@@ -93,67 +92,67 @@ def effective(arm: ArmRows) -> float:
 Values = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A figure in each resample, shape (resamples,): its value, its value to the first order, its standard error."""
-
-    value: Values
-    line: Values
-    error: Values
-
-
 class Arms:
     """Both arms, of which samples are drawn: together if they have the same blocks."""
 
-    def __init__(self, made: Sequence[Statistic], blocks: Sequence[Blocks], shares: Values | None, paired: bool):
+    def __init__(
+        self,
+        made: Sequence[Statistic],
+        blocks: Sequence[Blocks],
+        shares: Values | None,
+        paired: bool,
+        generator: np.random.Generator,
+    ):
         """`made`, `blocks`: of the baseline and of the treatment. `shares`: of the strata, if there are any."""
         self._made, self._paired = made, paired
         self._blocks = blocks[:1] if paired else blocks
-        self._split = made[0].columns.shape[1]
+        self.key = key_of(self._blocks, generator)
+        self._split = len(made[0].columns)
         columns = [statistic.columns for statistic in made]
         # Of each sum, which one is the weight that goes with it: the first of its arm.
-        weights = [np.zeros(matrix.shape[1], dtype=np.int64) for matrix in columns]
+        weights = [np.zeros(len(matrix), dtype=np.int64) for matrix in columns]
         if paired:
-            columns = [np.concatenate(columns, axis=1)]
+            columns = [np.concatenate(columns)]
             weights = [np.concatenate([weights[0], weights[1] + self._split])]
-        self._sums = [Sums(*parts, shares) for parts in zip(columns, weights, self._blocks, strict=True)]
+        self.sums = [Sums(*parts, shares) for parts in zip(columns, weights, self._blocks, strict=True)]
+        """Of both arms or, if they are drawn separately, of each."""
 
     @property
     def drawn_from(self) -> int:
         """The number of blocks to draw, of both arms if they are drawn separately."""
         return sum(blocks.count for blocks in self._blocks)
 
-    def spreads(self, resamples: int, generator: np.random.Generator) -> dict[str, Spread]:
-        """Each figure with its resamples."""
-        whole = self._whole()
-        with one_blas_thread():
-            resampled = self._figures(draws(self._blocks, resamples, generator))
+    def spreads(self, drawn: Sequence[Values]) -> dict[str, Spread]:
+        """Each figure with its resamples, from what is `drawn` of each of `sums`: first the sample itself."""
+        sums = np.concatenate([of_arms.of(of_drawn) for of_arms, of_drawn in zip(self.sums, drawn, strict=True)])
+        parts = (sums[: self._split], sums[self._split :])
+        lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = _both(*(made.of(part) for made, part in zip(self._made, parts, strict=True)))
+            in_first_order, errors = _both(*lines), self._errors(drawn, *lines, *slopes)
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
         # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.
         alike = self._paired and np.array_equal(self._made[0].columns, self._made[1].columns)
         # Quantiles whose arms rank their units alike have equal columns, too.
-        equal = alike and whole["difference"].value[0] == 0
+        equal = alike and values["difference"][0] == 0
         freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
         figures: dict[str, Spread] = {}
-        for name, at in whole.items():
-            free = freedom.get(name, min(freedom.values()))
-            value, error = float(at.value[0]), float(at.error[0])
+        for name, drawn_errors in zip(FIGURES, errors, strict=True):
+            free: float = freedom.get(name, min(freedom.values()))
+            value, line, error = float(values[name][0]), in_first_order[name], float(drawn_errors[0])
             if equal and name in ("difference", "percent"):
                 figures[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
-                continue
-            drawn = resampled[name]
-            if not quantiles or (smooth and name in ("difference", "percent")):
-                figures[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
+            elif not quantiles or (smooth and name in ("difference", "percent")):
+                figures[name] = Studentised(value, error, line[1:] - line[0], drawn_errors[1:], free)
             else:
-                figures[name] = Percentiles(
-                    value, error, drawn.value, min(free, *(quantile.freedom for quantile in quantiles))
-                )
+                free = min(free, *(quantile.freedom for quantile in quantiles))
+                figures[name] = Percentiles(value, error, values[name][1:], free)
         return figures
 
     def jackknifed(self) -> Evidence:
         """The figures with each block left out in turn."""
-        base, treat = (statistic.columns.sum(axis=0) - statistic.columns for statistic in self._made)
+        base, treat = (statistic.columns.sum(axis=1, keepdims=True) - statistic.columns for statistic in self._made)
         without = (self._made[0].of(base), self._made[1].of(treat))
         values = self.values()
         return jackknifed((values["baseline"], values["treatment"]), without, self._paired, self.bounds)
@@ -165,34 +164,19 @@ class Arms:
 
     def values(self) -> dict[str, float]:
         """The figures alone."""
-        return {name: float(at.value[0]) for name, at in self._whole().items()}
-
-    def _whole(self) -> Mapping[str, Drawn]:
-        return self._figures([[np.ones((1, blocks.count)) for blocks in self._blocks]])
-
-    def _figures(self, drawn: Iterable[Sequence[Values]]) -> Mapping[str, Drawn]:
-        """Of all resamples, whose draws come in pieces: of each arm, shape (some resamples, blocks)."""
-        pieces = [[sums.drawn(piece) for sums, piece in zip(self._sums, batch, strict=True)] for batch in drawn]
-        of_arms = [np.concatenate(of_arm, axis=1) for of_arm in zip(*pieces, strict=True)]
-        sums = np.concatenate(
-            [arm_sums.of(of_arm) for arm_sums, of_arm in zip(self._sums, of_arms, strict=True)], axis=1
-        )
-        parts = (sums[:, : self._split], sums[:, self._split :])
-        values = [statistic.of(part) for statistic, part in zip(self._made, parts, strict=True)]
-        lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
+        values = (statistic.of(statistic.columns.sum(axis=1, keepdims=True)) for statistic in self._made)
         with np.errstate(invalid="ignore", divide="ignore"):
-            errors = self._errors(_turned(*lines, *slopes), of_arms)
-            made = zip(_both(*values).items(), _both(*lines).values(), errors, strict=True)
-            return {name: Drawn(value, line, error) for (name, value), line, error in made}
+            return {name: float(value[0]) for name, value in _both(*values).items()}
 
-    def _errors(self, slopes: Sequence[Values], of_arms: Sequence[Values]) -> list[Values]:
-        """Of figures whose derivatives are `slopes` (resamples, sums of both arms)."""
-        if self._paired:
-            squares = self._sums[0].variances(of_arms[0], slopes)
-        else:
-            of_one = self._sums[0].variances(of_arms[0], [slope[:, : self._split] for slope in slopes])
-            of_other = self._sums[1].variances(of_arms[1], [slope[:, self._split :] for slope in slopes])
-            squares = [baseline + other for baseline, other in zip(of_one, of_other, strict=True)]
+    def _errors(self, drawn: Sequence[Values], base: Values, treat: Values, *slopes: Values) -> list[Values]:
+        """Of `FIGURES`, from the values of both arms and their derivatives with respect to the sums of each."""
+        none = np.zeros(slopes[0].shape)
+        of_both = np.array([np.concatenate([slopes[0], none]), np.concatenate([none, slopes[1]])])
+        parts = [of_both] if self._paired else [of_both[:, : self._split], of_both[:, self._split :]]
+        found = [sums.covariances(*of) for sums, *of in zip(self.sums, drawn, parts, strict=True)]
+        (of_base, both), (_, of_treat) = np.sum(found, axis=0)
+        change = (of_treat - 2 * treat / base * both + (treat / base) ** 2 * of_base) * (100 / base) ** 2
+        squares = (of_base, of_treat, of_base + of_treat - 2 * both, change)
         return [np.sqrt(np.maximum(square, 0)) for square in squares]
 
 
@@ -201,41 +185,59 @@ def _both(base: Values, treat: Values) -> dict[str, Values]:
     return {"baseline": base, "treatment": treat, "difference": treat - base, "percent": percent}
 
 
-def _turned(base: Values, treat: Values, of_base: Values, of_treat: Values) -> list[Values]:
-    """Derivatives of the same four with respect to all sums, from those of each arm."""
-    ones, none = np.ones(len(base)), np.zeros(len(base))
-    factors = [(ones, none), (none, ones), (-ones, ones), (-100 * treat / base**2, 100 / base)]
-    return [np.concatenate([left[:, None] * of_base, right[:, None] * of_treat], axis=1) for left, right in factors]
-
-
 Make = Callable[[ArmRows, Blocks, Values], Statistic]
 
 
-def of_sample(sample: TwoArms, make: Make, statistic: str, design: Design) -> Comparison:
-    """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
+def of_samples(samples: Sequence[TwoArms], make: Make, statistic: str, design: Design) -> list[Comparison]:
+    """Each sample by the statistic that `make` makes of an arm. Those with the same units are drawn at once."""
+    reasons = [shortage(sample, statistic, design.least) for sample in samples]
+    every_arms = [_arms(sample, make, design) for sample in samples]
+    together: dict[Key, list[Arms]] = {}
+    for sample, reason, arms in zip(samples, reasons, every_arms, strict=True):
+        if arms is not None and not reason and not _has_few_replicates(sample):
+            together.setdefault(arms.key, []).append(arms)
+    spreads: dict[Arms | None, dict[str, Spread]] = {}
+    with one_blas_thread():
+        for key, group in together.items():
+            found = drawn([arms.sums for arms in group], key, design.resamples)
+            spreads |= {arms: arms.spreads(of_arms) for arms, of_arms in zip(group, found, strict=True)}
+    return [
+        _comparison(sample, statistic, design, reason, arms, spreads.get(arms))
+        for sample, reason, arms in zip(samples, reasons, every_arms, strict=True)
+    ]
+
+
+def _has_few_replicates(sample: TwoArms) -> bool:
+    few = min(sample.baseline.blocks, sample.treatment.blocks) < LEAST_BLOCKS
+    return sample.block == REPLICATE and len(sample.strata) == 1 and few
+
+
+def _comparison(
+    sample: TwoArms,
+    statistic: str,
+    design: Design,
+    reason: str,
+    arms: Arms | None,
+    spreads: dict[str, Spread] | None,
+) -> Comparison:
     baseline, other = sample.baseline, sample.treatment
-    reason = shortage(sample, statistic, design.least)
     evidence: Evidence | None = None
     method_words = "none"
-    generator = np.random.default_rng(design.seed)
     units = units_of((baseline.units, other.units), sample.paired)
-    if min(baseline.units, other.units) == 0 or _lacks_stratum(sample):
+    if arms is None:
         reason = reason or _lacks_stratum(sample)
         estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
     elif reason:
-        values = _arms(sample, make, generator, design.shares).values()
+        values = arms.values()
         estimates = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
-    elif sample.block == REPLICATE and len(sample.strata) == 1 and min(baseline.blocks, other.blocks) < LEAST_BLOCKS:
-        evidence = _arms(sample, make, generator, design.shares).jackknifed()
-        estimates = evidence.estimates(design.confidence)
-        method_words = f"delete-one jackknife over {'pairs of ' if sample.paired else ''}replicates, Student's t"
-        reason = _no_interval(estimates)
     else:
-        arms = _arms(sample, make, generator, design.shares)
-        spreads = arms.spreads(design.resamples, generator)
-        evidence = Evidence(spreads, arms.bounds, units, sample.paired)
+        if spreads is None:
+            evidence = arms.jackknifed()
+            method_words = f"delete-one jackknife over {'pairs of ' if sample.paired else ''}replicates, Student's t"
+        else:
+            evidence = Evidence(spreads, arms.bounds, units, sample.paired)
+            method_words = described(sample, spreads, design.resamples, arms.drawn_from)
         estimates = evidence.estimates(design.confidence)
-        method_words = described(sample, spreads, design.resamples, arms.drawn_from)
         reason = _no_interval(estimates)
     return Comparison(
         statistic,
@@ -267,13 +269,17 @@ def _lacks_stratum(sample: TwoArms) -> str:
     return ""
 
 
-def _arms(sample: TwoArms, make: Make, generator: np.random.Generator, shares: Mapping[str, float] | None) -> Arms:
+def _arms(sample: TwoArms, make: Make, design: Design) -> Arms | None:
+    """None if an arm has no units, or none of a stratum."""
     arms = (sample.baseline, sample.treatment)
+    if min(arm.units for arm in arms) == 0 or _lacks_stratum(sample):
+        return None
+    generator = np.random.default_rng(design.seed)
     first = blocks_of(arms[0], generator, MOST_BLOCKS)
     blocks = (first, first if sample.paired else blocks_of(arms[1], generator, MOST_BLOCKS))
-    stratum_shares = _shares(sample, shares)
+    stratum_shares = _shares(sample, design.shares)
     made = [make(arm, block, _scaled(arm, stratum_shares)) for arm, block in zip(arms, blocks, strict=True)]
-    return Arms(made, blocks, stratum_shares, sample.paired)
+    return Arms(made, blocks, stratum_shares, sample.paired, generator)
 
 
 def _scaled(arm: ArmRows, shares: Values | None) -> Values:

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from numpy import matmul
 from threadpoolctl import ThreadpoolController
 
 from firstflight.analysis.ab.sample import ArmRows
@@ -67,9 +68,9 @@ class Blocks:
         return self.count - len(self.sizes)
 
     def sums(self, arm: ArmRows, *columns: Values) -> Values:
-        """Of each column (rows of the arm,) in each block: shape (blocks, columns)."""
+        """Of each column (rows of the arm,) in each block: shape (columns, blocks)."""
         place = self.of[arm.block]
-        return np.stack([np.bincount(place, column, self.count) for column in columns], axis=1)
+        return np.stack([np.bincount(place, column, self.count) for column in columns])
 
 
 def blocks_of(arm: ArmRows, generator: np.random.Generator, most: int) -> Blocks:
@@ -91,30 +92,51 @@ def blocks_of(arm: ArmRows, generator: np.random.Generator, most: int) -> Blocks
     return Blocks(of.astype(np.int64), starts, groups)
 
 
-def draws(of: Sequence[Blocks], resamples: int, generator: np.random.Generator) -> Iterator[list[Values]]:
-    """The number of draws of each block, in pieces of shape (some resamples, blocks), until all resamples are done.
-
-    The generator's state alone decides, and stays as it is: comparisons of the same units from the same seed share
-    their draws.
-    """
-    state = generator.bit_generator.state
-    key = (state["bit_generator"], tuple(state["state"].items()), state["has_uint32"], state["uinteger"])
-    sizes = tuple(tuple(map(int, blocks.sizes)) for blocks in of)
-    for piece in _drawn(key, sizes, resamples):
-        yield [counts.astype(np.float64) for counts in piece]
-
-
 _State = tuple[str, tuple[tuple[str, int], ...], int, int]
+Key = tuple[_State, tuple[tuple[int, ...], ...]]
+"""Of draws: the generator's state, and of each arm the sizes of its strata."""
+
+
+def key_of(of: Sequence[Blocks], generator: np.random.Generator) -> Key:
+    """What alone decides on the draws: comparisons of the same units from the same seed share them."""
+    state = generator.bit_generator.state
+    words = tuple(state["state"].items())
+    sizes = tuple(tuple(map(int, blocks.sizes)) for blocks in of)
+    return (state["bit_generator"], words, state["has_uint32"], state["uinteger"]), sizes
+
+
+def drawn(of: Sequence[Sequence[Sums]], key: Key, resamples: int) -> list[list[Values]]:
+    """Of each comparison, whose arms have the blocks of `key`, what `Sums.of` reads of each arm. The first draw has
+    every block once.
+    """
+    by_arm = []
+    for arm, parts in enumerate(zip(*of, strict=True)):
+        # Comparisons with the same baseline have it once.
+        rows: dict[bytes, tuple[int, Values]] = {}
+        places = [[rows.setdefault(row.tobytes(), (len(rows), row))[0] for row in sums.columns] for sums in parts]
+        columns = np.reshape([row for _, row in rows.values()], (-1, sum(key[1][arm])))
+        ends = np.cumsum(key[1][arm])
+        found = np.empty((len(ends), len(columns), 1 + resamples))
+        done = 0
+        for piece in draws(key, resamples):
+            counts = piece[arm].astype(np.float64)
+            for stratum, (end, size) in enumerate(zip(ends, key[1][arm], strict=True)):
+                inside = slice(end - size, end)
+                matmul(columns[:, inside], counts[:, inside].T, out=found[stratum, :, done : done + len(counts)])
+            done += len(counts)
+        by_arm.append([found[:, place] for place in places])
+    return [list(of_arms) for of_arms in zip(*by_arm, strict=True)]
 
 
 @lru_cache(maxsize=_KEPT)
-def _drawn(state: _State, sizes: Sequence[Sequence[int]], resamples: int) -> list[list[npt.NDArray[np.uint8]]]:
-    name, words, has_half, half = state
+def draws(key: Key, resamples: int) -> list[list[npt.NDArray[np.uint8]]]:
+    """The number of draws of each block, of each arm: in pieces of shape (some resamples, blocks)."""
+    (name, words, has_half, half), sizes = key
     bits = getattr(np.random, name)()
     bits.state = {"bit_generator": name, "state": dict(words), "has_uint32": has_half, "uinteger": half}
     generator = np.random.Generator(bits)
     at_once = max(1, _AT_ONCE // max(map(sum, sizes)))
-    pieces = []
+    pieces = [[np.ones((1, sum(of)), dtype=np.uint8) for of in sizes]]
     for first in range(0, resamples, at_once):
         rows = min(at_once, resamples - first)
         pieces.append([np.concatenate([_counts(rows, n, generator) for n in of], axis=1) for of in sizes])
@@ -135,63 +157,63 @@ class Sums:
     """
 
     def __init__(self, columns: Values, weights: Places, blocks: Blocks, shares: Values | None) -> None:
-        """`columns` (blocks, sums); `weights` (sums,): which of them is the weight that each goes with. `shares`: of
+        """`columns` (sums, blocks); `weights` (sums,): which of them is the weight that each goes with. `shares`: of
         the weight, of each stratum, to which every draw is brought (post-stratification); None: as they are.
         """
         first: dict[bytes, int] = {}
-        self._at = np.array([first.setdefault(column.tobytes(), len(first)) for column in columns.T])
-        distinct = columns[:, np.unique(self._at, return_index=True)[1]]
+        self._at = np.array([first.setdefault(column.tobytes(), len(first)) for column in columns])
+        distinct = columns[np.unique(self._at, return_index=True)[1]]
         self._weights = np.zeros(len(first), dtype=np.int64)
         self._weights[self._at] = self._at[weights]
-        self._blocks, self._shares, self._count = blocks, shares, len(first)
-        of = np.repeat(np.arange(len(blocks.sizes)), blocks.sizes)
-        self._means = np.add.reduceat(distinct, blocks.starts) / blocks.sizes[:, None]
-        centered = distinct - self._means[of]
-        self._varying = np.flatnonzero(centered.any(axis=0))
-        self._left, self._right = np.triu_indices(len(self._varying))
-        centered = centered[:, self._varying]
+        self._blocks, self._shares = blocks, shares
+        self._once = np.equal.outer(np.arange(len(first)), self._at).astype(np.float64)
+        self._means = np.add.reduceat(distinct, blocks.starts, axis=1) / blocks.sizes
+        centered = distinct - np.repeat(self._means, blocks.sizes, axis=1)
+        self._varying = np.flatnonzero(centered.any(axis=1))
+        left, right = np.triu_indices(len(self._varying))
+        self._left, self._right = left, right
+        centered = centered[self._varying]
         # About the means: the difference of two nearly equal arms must not drown in rounding.
-        self._columns = np.concatenate([centered, centered[:, self._left] * centered[:, self._right]], axis=1)
-
-    def drawn(self, counts: Values) -> Values:
-        """The value of `of` for each draw, from how often each block is drawn, shape (resamples, blocks), in pieces."""
-        ends = self._blocks.starts + self._blocks.sizes
-        parts = zip(self._blocks.starts, ends, strict=True)
-        return np.array([counts[:, start:end] @ self._columns[start:end] for start, end in parts])
+        self.columns = np.concatenate([centered, centered[left] * centered[right]])
+        """To be summed over drawn blocks, shape (some columns, blocks)."""
 
     def of(self, drawn: Values) -> Values:
-        """The sums (resamples, sums) of all `drawn`."""
-        sums = np.zeros((drawn.shape[1], self._count))
-        for stratum, total in enumerate(self._totals(drawn)):
-            sums += total if self._shares is None else self._shares[stratum] * total / total[:, self._weights]
-        return sums[:, self._at]
+        """The sums (sums, resamples), from those of `columns` over the drawn blocks of each stratum (strata, columns,
+        resamples).
+        """
+        totals = self._totals(drawn)
+        if self._shares is not None:
+            totals = (share * total / total[self._weights] for share, total in zip(self._shares, totals, strict=True))
+        sums: Values = np.sum(list(totals), axis=0)[self._at]
+        return sums
 
-    def variances(self, drawn: Values, slopes: Sequence[Values]) -> list[Values]:
-        """In each draw, of the combinations whose factors (resamples, sums) are `slopes`."""
-        once = np.equal.outer(self._at, np.arange(self._count)).astype(np.float64)
-        slopes = [slope @ once for slope in slopes]
-        squares = [np.zeros(drawn.shape[1]) for _ in slopes]
-        twice = np.where(self._left == self._right, 1.0, 2.0)
+    def covariances(self, drawn: Values, slopes: Values) -> Values:
+        """In each draw, of combinations of the sums with the factors `slopes` (combinations, sums, resamples): shape
+        (combinations, combinations, resamples).
+        """
+        slopes = self._once @ slopes
+        found = np.zeros((len(slopes), len(slopes), drawn.shape[2]))
+        # The place of the product of two columns.
+        products = np.zeros((len(self._varying),) * 2, dtype=np.int64)
+        products[self._left, self._right] = products[self._right, self._left] = np.arange(len(self._left))
         for stratum, (total, size) in enumerate(zip(self._totals(drawn), self._blocks.sizes, strict=True)):
-            off, products = np.split(drawn[stratum], [len(self._varying)], axis=1)
-            covariance = (products - off[:, self._left] * off[:, self._right] / size) * (
-                size / max(size - 1, 1) * twice
-            )
-            for square, slope in zip(squares, slopes, strict=True):
-                here = slope if self._shares is None else self._unscaled(slope, total, float(self._shares[stratum]))
-                here = here[:, self._varying]
-                square += np.einsum("rc,rc->r", here[:, self._left] * here[:, self._right], covariance)
-        return squares
+            off, squares = np.split(drawn[stratum], [len(self._varying)])
+            covariance = (squares - off[self._left] * off[self._right] / size) * (size / max(size - 1, 1))
+            here = slopes if self._shares is None else self._unscaled(slopes, total, self._shares[stratum])
+            here = here[:, self._varying]
+            half = np.einsum("lrn,irn->iln", covariance[products], here)
+            found += np.einsum("iln,jln->ijn", half, here)
+        return found
 
     def _totals(self, drawn: Values) -> Iterator[Values]:
         """The distinct sums of each stratum."""
         for stratum, size in enumerate(self._blocks.sizes):
-            total = np.tile(size * self._means[stratum], (drawn.shape[1], 1))
-            total[:, self._varying] += drawn[stratum, :, : len(self._varying)]
+            total = np.repeat(size * self._means[:, stratum, None], drawn.shape[2], axis=1)
+            total[self._varying] += drawn[stratum, : len(self._varying)]
             yield total
 
-    def _unscaled(self, slope: Values, total: Values, share: float) -> Values:
+    def _unscaled(self, slopes: Values, total: Values, share: float) -> Values:
         """Factors of the sums, from those of share * sum / weight."""
-        weight = total[:, self._weights]
-        of_weight = np.equal.outer(self._weights, np.arange(self._count)).astype(np.float64)
-        return np.asarray(share * (slope / weight - (slope * total / weight**2) @ of_weight), dtype=np.float64)
+        weight = total[self._weights]
+        of_weight = np.equal.outer(np.arange(len(self._weights)), self._weights).astype(np.float64)
+        return np.asarray(share * (slopes / weight - of_weight @ (slopes * total / weight**2)), dtype=np.float64)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if TYPE_CHECKING:
+    from firstflight.analysis.ab.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +145,16 @@ class ComparedRows:
         self._stratum = blocks // most
         self.of_arm = {name: np.flatnonzero((self.frame[_ARM] == name).to_numpy()) for name in arms}
         self._of_names: dict[tuple[str, ...], tuple[Values, Mask, Mask]] = {}
+        self._inside: dict[tuple[str, object], Mask] = {}
+        self.made: dict[tuple[object, ...], Comparison] = {}
+        """What was compared of them, by the request."""
+
+    def inside(self, column: str, value: object) -> Mask:
+        """Of each row whether it has that value."""
+        if (column, value) not in self._inside:
+            has_it = pl.col(column).eq_missing(pl.lit(value))
+            self._inside[column, value] = self.frame.select(has_it).to_series().to_numpy()
+        return self._inside[column, value]
 
     def _numbers(self, names: Sequence[str]) -> tuple[Values, Mask, Mask]:
         """Of all rows the values (rows, columns), whether any is null, and whether any other is NaN."""
@@ -151,9 +165,7 @@ class ComparedRows:
             self._of_names[key] = numbers, null, np.isnan(numbers).any(axis=1) & ~null
         return self._of_names[key]
 
-    def sample(
-        self, names: Sequence[str], design: Design, *, unfinished_last: bool, here: Mask | None = None
-    ) -> TwoArms:
+    def sample(self, names: Sequence[str], design: Design, unfinished_last: bool, here: Mask | None = None) -> TwoArms:
         """The sample of columns `names` in both arms of `design`, of the rows `here`, None: of all. `unfinished_last`:
         NaN stands beyond every number; else its row is left out.
 

@@ -31,7 +31,7 @@ Values = npt.NDArray[np.float64]
 
 
 class Statistic(Protocol):
-    """A statistic of an arm. `columns` (blocks, sums): the contribution of a block to each sum, its weight to the
+    """A statistic of an arm. `columns` (sums, blocks): the contribution of a block to each sum, its weight to the
     first.
     `bounds`: the least and the greatest that it can be.
     """
@@ -40,7 +40,7 @@ class Statistic(Protocol):
     bounds: tuple[float, float]
 
     def of(self, sums: Values) -> Values:
-        """Its value by the sums of each resample: (resamples, sums) to (resamples,)."""
+        """Its value by the sums of each resample: (sums, resamples) to (resamples,)."""
         ...
 
     def line(self, sums: Values) -> tuple[Values, Values]:
@@ -54,7 +54,7 @@ class Ratio:
     def __init__(self, arm: ArmRows, blocks: Blocks, weight: Values) -> None:
         """`arm.values` (rows, 1) or (rows, 2): numerator and, if it is no mean, denominator. `weight` (rows,)."""
         self.columns = blocks.sums(arm, weight, weight * arm.values[:, 0], *(weight * x for x in arm.values.T[1:]))
-        self._below = self.columns.shape[1] - 1 if arm.values.shape[1] == 2 else 0
+        self._below = len(self.columns) - 1 if arm.values.shape[1] == 2 else 0
         above, below = arm.values[:, 0], arm.values[:, 1] if self._below else np.ones(len(arm.values))
         # Part of a whole in every row, or a flag.
         share = (above <= below).all() if self._below else np.isin(above, (0, 1)).all()
@@ -63,15 +63,15 @@ class Ratio:
     def of(self, sums: Values) -> Values:
         """See `Statistic`. NaN in a resample whose denominator is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            below = np.where(sums[:, self._below] == 0, np.nan, sums[:, self._below])
-            return np.asarray(sums[:, 1] / below, dtype=np.float64)
+            below = np.where(sums[self._below] == 0, np.nan, sums[self._below])
+            return np.asarray(sums[1] / below, dtype=np.float64)
 
     def line(self, sums: Values) -> tuple[Values, Values]:
         """See `Statistic`."""
         value, slope = self.of(sums), np.zeros(sums.shape)
         with np.errstate(invalid="ignore", divide="ignore"):
-            slope[:, 1] = 1 / sums[:, self._below]
-            slope[:, self._below] = -value / sums[:, self._below]
+            slope[1] = 1 / sums[self._below]
+            slope[self._below] = -value / sums[self._below]
         return value, slope
 
 
@@ -87,13 +87,13 @@ class Jain:
     def of(self, sums: Values) -> Values:
         """See `Statistic`. NaN where all get nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(sums[:, 1] ** 2 / (sums[:, 0] * sums[:, 2]), dtype=np.float64)
+            return np.asarray(sums[1] ** 2 / (sums[0] * sums[2]), dtype=np.float64)
 
     def line(self, sums: Values) -> tuple[Values, Values]:
         """See `Statistic`."""
         value = self.of(sums)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return value, value[:, None] * np.array([-1.0, 2.0, -1.0]) / sums
+            return value, value * np.array([[-1.0], [2.0], [-1.0]]) / sums
 
 
 def share_of(statistic: str) -> float | None:
@@ -139,7 +139,7 @@ class Quantile:
         self.smooth = smooth is not None
         """Whether it is the smoothed one."""
         self.columns = blocks.sums(arm, weight, weight * self._curve.passed)
-        self._share = float(self.columns[:, 1].sum() / self.columns[:, 0].sum())
+        self._share = float(self.columns[1].sum() / self.columns[0].sum())
         low, self._value, high = (float(end) for end in self._curve.at(np.array([p - error, p, p + error])))
         self._slope = (high - low) / (2 * error) if error and math.isfinite(high) else math.nan
         self.freedom = math.inf if p == 0.5 else 2 * blocks.count * p * (1 - p) / (1 - 2 * p) ** 2
@@ -147,13 +147,13 @@ class Quantile:
 
     def of(self, sums: Values) -> Values:
         """See `Statistic`."""
-        return self._curve.at(self._p + sums[:, 1] / sums[:, 0] - self._share)
+        return self._curve.at(self._p + sums[1] / sums[0] - self._share)
 
     def line(self, sums: Values) -> tuple[Values, Values]:
         """See `Statistic`. Where a larger share is passed, the quantile is smaller. One smoothed in the logarithm
         moves in proportion to itself, so that a resample with a larger quantile has a larger error.
         """
-        share = sums[:, 1] / sums[:, 0]
+        share = sums[1] / sums[0]
         moved = -self._slope * (share - self._share)
         slope = np.full(len(share), self._slope)
         value = self._value + moved
@@ -161,14 +161,13 @@ class Quantile:
             # A line through a gap in the values would lead far beyond those on its other side.
             value = self._value * np.exp(np.clip(moved / self._value, *self._curve.ends - math.log(self._value)))
             slope *= value / self._value
-        derivative = np.stack([share, np.full(len(share), -1.0)], axis=1)
-        return value, derivative * (slope / sums[:, 0])[:, None]
+        return value, np.stack([share, np.full(len(share), -1.0)]) * (slope / sums[0])
 
 
 def _error(columns: Values) -> float:
     """Standard error of the ratio of the second column's sum to the first's."""
-    weight, passed = columns.sum(axis=0)
-    return math.sqrt(float(((columns[:, 1] - passed / weight * columns[:, 0]) ** 2).sum())) / float(weight)
+    weight, passed = columns.sum(axis=1)
+    return math.sqrt(float(((columns[1] - passed / weight * columns[0]) ** 2).sum())) / float(weight)
 
 
 class _Steps:
