@@ -169,36 +169,24 @@ class Measurements:
 
     def time(self, case: str, window: int, statistic: str = "mean", against: int | None = None) -> Comparison:
         """The time of a response in seconds with `window`, and with the current one (or `against`)."""
-        return self._compare(case, window, ["time_s"], statistic, against=against)
+        return compared([self._pair(case, window, against)], ["time_s"], statistic)[0]
 
     def rate(self, case: str, window: int, numerator: str, denominator: str) -> Comparison:
         """A ratio of sums over all responses, such as retransmitted segments of segments sent."""
-        return self._compare(case, window, [numerator, denominator], "rate")
+        return compared([self._pair(case, window)], [numerator, denominator], "rate")[0]
 
     def share(self, case: str, window: int, flag: str) -> Comparison:
         """The share of responses with a flag (`lost_in_first_flight`, `timed_out`)."""
-        return self._compare(case, window, [flag])
+        return compared([self._pair(case, window)], [flag], "mean")[0]
 
     def other(self, case: str, window: int, application: str, statistic: str = "mean") -> Comparison:
         """The time of other connections when the responses have `window`."""
-        return self._compare(case, window, ["time_s"], statistic, application)
+        return compared([self._pair(case, window, application=application)], ["time_s"], statistic)[0]
 
-    def _compare(
-        self,
-        case: str,
-        window: int,
-        names: Sequence[str],
-        statistic: str = "mean",
-        application: str = RESPONSE,
-        against: int | None = None,
-    ) -> Comparison:
-        baseline = self.current if against is None else against
-        return compared([self._pair(case, baseline, window, application)], names, statistic)[0]
-
-    def _pair(self, case: str, baseline: int, window: int, application: str = RESPONSE) -> Pair:
+    def _pair(self, case: str, window: int, against: int | None = None, application: str = RESPONSE) -> Pair:
         rows = self._compared(case, application)
         among = None if self._among is None else self._among[rows.frame["client"].to_numpy()]
-        return Pair(rows, self._design(baseline, window), among)
+        return Pair(rows, self._design(self.current if against is None else against, window), among)
 
     def groups(self, case: str, window: int, dimension: Dimension) -> list[Bucket]:
         """The mean time by bucket of a dimension, corrected for multiple comparisons; empty buckets say so."""
@@ -211,9 +199,8 @@ class Measurements:
         """The `groups` of all `pairs` of case and candidate at once, which takes less time than one after the other."""
         for dimension in DIMENSIONS:
             left = [pair for pair in pairs if (*pair, dimension.column) not in self._buckets]
-            of = [self._pair(case, self.current, window) for case, window in left]
-            for pair, buckets in zip(left, grouped(of, dimension), strict=True):
-                self._buckets[(*pair, dimension.column)] = buckets
+            for pair, buckets in zip(left, grouped([self._pair(*pair) for pair in left], dimension), strict=True):
+                self._buckets[*pair, dimension.column] = buckets
 
     def title(self, dimension: Dimension) -> str:
         """Its title, which says so where the users' places in it are assumed."""

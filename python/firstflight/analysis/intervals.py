@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -277,29 +277,26 @@ def jackknifed(
     widened: Mapping[str, float] | None = None,
 ) -> Evidence:
     """Of a statistic in both arms, of all and `without` each unit in turn; paired: the same units."""
-    base, treat = whole
-    of_base, of_treat = (values.tolist() for values in without)
-    figures: dict[str, Callable[[float, float], float]] = {
-        "baseline": lambda b, t: b,
-        "treatment": lambda b, t: t,
-        "difference": lambda b, t: t - b,
-        "percent": lambda b, t: 100 * (t / b - 1) if b else math.nan,
-    }
+    base, treat = map(np.array, whole)
+    value, parts = both(base, treat), [both(*without)] if paired else [both(without[0], treat), both(base, without[1])]
+    counts = [len(of_arm) - 1 for of_arm in without][: len(parts)]
     spreads: dict[str, Spread] = {}
-    for name, figure in figures.items():
-        if paired:
-            parts = [[figure(b, t) for b, t in zip(of_base, of_treat, strict=True)]]
-        else:
-            parts = [[figure(b, treat) for b in of_base], [figure(base, t) for t in of_treat]]
-        squares = [_variance(np.array(part)) for part in parts]
-        counts = [len(part) - 1 for part in parts]
+    for name in FIGURES:
+        squares = [_variance(part[name]) for part in parts]
         # Welch and Satterthwaite.
         weights = sum(square**2 / max(1, count) for square, count in zip(squares, counts, strict=True))
         freedom = sum(squares) ** 2 / weights if weights > 0 else float(max(1, min(counts)))
-        spreads[name] = LeftOut(
-            figure(base, treat), math.sqrt(sum(squares)), freedom, widened[name] if widened else 0.0
-        )
-    return Evidence(spreads, bounds, units_of((len(of_base), len(of_treat)), paired), paired)
+        error = math.sqrt(sum(squares))
+        spreads[name] = LeftOut(float(value[name]), error, freedom, widened[name] if widened else 0.0)
+    return Evidence(spreads, bounds, units_of((len(without[0]), len(without[1])), paired), paired)
+
+
+def both(base: Values, treat: Values) -> dict[str, Values]:
+    """Each of `FIGURES`, from the values of both arms."""
+    base, treat = np.broadcast_arrays(base, treat)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        percent = np.where(base == 0, np.nan, 100 * (treat / base - 1))
+        return {"baseline": base, "treatment": treat, "difference": treat - base, "percent": percent}
 
 
 def units_of(sizes: tuple[int, int], paired: bool) -> dict[str, int]:

@@ -20,6 +20,7 @@ from firstflight.analysis.intervals import (
     Percentiles,
     Spread,
     Studentised,
+    both,
     jackknifed,
     possible,
     units_of,
@@ -127,9 +128,8 @@ class Arms:
         sums = np.concatenate([of_arms.of(of_drawn) for of_arms, of_drawn in zip(self.sums, drawn, strict=True)])
         parts = (sums[: self._split], sums[self._split :])
         lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = _both(*(made.of(part) for made, part in zip(self._made, parts, strict=True)))
-            in_first_order, errors = _both(*lines), self._errors(drawn, *lines, *slopes)
+        values = both(*(made.of(part) for made, part in zip(self._made, parts, strict=True)))
+        in_first_order, errors = both(*lines), self._errors(drawn, *lines, *slopes)
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
         # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.
@@ -165,24 +165,19 @@ class Arms:
     def values(self) -> dict[str, float]:
         """The figures alone."""
         values = (statistic.of(statistic.columns.sum(axis=1, keepdims=True)) for statistic in self._made)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return {name: float(value[0]) for name, value in _both(*values).items()}
+        return {name: float(value[0]) for name, value in both(*values).items()}
 
     def _errors(self, drawn: Sequence[Values], base: Values, treat: Values, *slopes: Values) -> list[Values]:
         """Of `FIGURES`, from the values of both arms and their derivatives with respect to the sums of each."""
         none = np.zeros(slopes[0].shape)
         of_both = np.array([np.concatenate([slopes[0], none]), np.concatenate([none, slopes[1]])])
         parts = [of_both] if self._paired else [of_both[:, : self._split], of_both[:, self._split :]]
-        found = [sums.covariances(*of) for sums, *of in zip(self.sums, drawn, parts, strict=True)]
-        (of_base, both), (_, of_treat) = np.sum(found, axis=0)
-        change = (of_treat - 2 * treat / base * both + (treat / base) ** 2 * of_base) * (100 / base) ** 2
-        squares = (of_base, of_treat, of_base + of_treat - 2 * both, change)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = [sums.covariances(*of) for sums, *of in zip(self.sums, drawn, parts, strict=True)]
+            (of_base, joint), (_, of_treat) = np.sum(found, axis=0)
+            change = (of_treat - 2 * treat / base * joint + (treat / base) ** 2 * of_base) * (100 / base) ** 2
+        squares = (of_base, of_treat, of_base + of_treat - 2 * joint, change)
         return [np.sqrt(np.maximum(square, 0)) for square in squares]
-
-
-def _both(base: Values, treat: Values) -> dict[str, Values]:
-    percent = np.where(base == 0, np.nan, 100 * (treat / base - 1))
-    return {"baseline": base, "treatment": treat, "difference": treat - base, "percent": percent}
 
 
 Make = Callable[[ArmRows, Blocks, Values], Statistic]
