@@ -12,7 +12,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.report import page
 from firstflight.report.distribution import completion_times
-from firstflight.report.figure import Figure, inline, svg
+from firstflight.report.figure import _VEGA_LITE, Figure, document, inline, svg
 from firstflight.report.page import Content, _without_long_lists
 
 ROWS = [
@@ -154,7 +154,7 @@ def test_lines_of_completion_times_say_what_was_varied():
     keys = ["initial_window", "seed"]
     [figure] = completion_times(pl.DataFrame(rows).lazy(), keys)
     assert figure.narrow is not None
-    abreast = [of.to_dict()["encoding"]["color"]["legend"]["columns"] for of in (figure.chart, figure.narrow)]
+    abreast = [document(of)["encoding"]["color"]["legend"]["columns"] for of in (figure.chart, figure.narrow)]
     assert abreast == [2, 1], "a legend wider than the picture would make it smaller"
     assert figure.finding == "Median: 0.3 s (initial_window 3, photo) to 1 s (initial_window 10, search)"
     several = svg(completion_times(pl.DataFrame(rows).lazy(), keys)[0].chart)

@@ -15,9 +15,9 @@ from firstflight.advise.experiment import RESPONSE, SERVES, Experiment, linux
 from firstflight.advise.measure import STATISTICS
 from firstflight.advise.words import from_to
 from firstflight.engines import simulate
-from firstflight.report.figure import Figure, inline
+from firstflight.report.figure import Figure, Spec, nominal, quantitative
 from firstflight.report.size_map import size_map
-from firstflight.report.style import BASE, ORDERED, alt, palette
+from firstflight.report.style import BASE, ORDERED, scale
 from firstflight.scenario import Cell, Scenario
 
 _NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
@@ -35,16 +35,11 @@ def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-def _color(advice: Advice) -> alt.Color:
+def _color(advice: Advice) -> Spec:
     windows = [str(window) for window in advice.candidates]
-    return alt.Color(
-        "iw:N",
-        sort=windows,
-        scale=palette(windows, "iw"),
-        title="initial window",
-        # Else they are as pale as the bars.
-        legend=alt.Legend(symbolOpacity=1),
-    )
+    # Else they are as pale as the bars.
+    legend = {"symbolOpacity": 1}
+    return nominal("iw", sort=windows, scale=scale(windows, "iw"), title="initial window", legend=legend)
 
 
 def _instead(advice: Advice) -> str:
@@ -71,16 +66,19 @@ def _percentiles(advice: Advice) -> Figure | None:
     order = [_NAMES[name] for name in STATISTICS]
     windows = [str(window) for window in advice.candidates]
 
-    def chart(width: int) -> alt.TopLevelMixin:
-        base = alt.Chart(inline(points)).encode(
-            x=alt.X("at:N", sort=order, title="of the times of all responses", axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("iw:N", sort=windows),
-            color=_color(advice),
-        )
-        bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(y=alt.Y("low:Q", title=_CHANGE), y2=alt.Y2("high:Q"))
-        dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=alt.Y("change:Q", title=_CHANGE))
-        picture: alt.TopLevelMixin = alt.layer(bars, dots, width=width, height=210)
-        return picture
+    def chart(width: int) -> Spec:
+        shared = {
+            "x": nominal("at", sort=order, title="of the times of all responses", axis={"labelAngle": 0}),
+            "xOffset": nominal("iw", sort=windows),
+            "color": _color(advice),
+        }
+        ends = {"y": quantitative("low", title=_CHANGE), "y2": {"field": "high"}}
+        middle = {"y": quantitative("change", title=_CHANGE)}
+        layers = [
+            {"mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35}, "encoding": shared | ends},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": shared | middle},
+        ]
+        return {"layer": layers, "data": {"values": points}, "width": width, "height": 210}
 
     return Figure(
         "percentiles",
@@ -133,44 +131,40 @@ def _share(percent: float) -> str:
     return f"{percent:.1f}%" if percent >= 0.05 else "< 0.1%"
 
 
-def _bucket_panels(points: list[dict[str, Any]], width: int) -> alt.TopLevelMixin:
+def _bucket_panels(points: list[dict[str, Any]], width: int) -> Spec:
     dimensions = list(dict.fromkeys(point["dimension"] for point in points))
     values = [point[name] for point in points for name in ("low", "high") if point[name] is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
     across = 2 if width > 400 else 1
     inner = (width - 190 * across) / across
+    scaled = {"scale": {"domain": [low, high], "nice": True}}
     panels = []
     for dimension in dimensions:
         buckets = [point for point in points if point["dimension"] == dimension]
         order = [point["bucket"] for point in buckets]
-        base = alt.Chart(inline(buckets)).encode(y=alt.Y("bucket:N", sort=order, title=None))
-        scale = alt.Scale(domain=[low, high], nice=True)
-        zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=BASE).encode(x=alt.X("at:Q", scale=scale))
-        bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=ORDERED[0]).encode(
-            x=alt.X("low:Q", scale=scale, title=_CHANGE), x2=alt.X2("high:Q")
-        )
-        dots = base.mark_point(filled=True, size=55, opacity=1, color=ORDERED[0]).encode(
-            x=alt.X("change:Q", scale=scale, title=_CHANGE)
-        )
-        notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
-            x=alt.XDatum(low, scale=scale), text=alt.Text("note:N")
-        )
-        shares = base.mark_text(align="right", fontSize=10.5, color=BASE).encode(
-            x=alt.XValue(inner + _SHARE_PX), text=alt.Text("share:N")
-        )
-        panels.append(
-            alt.layer(
-                zero,
-                bars,
-                dots,
-                notes,
-                shares,
-                width=inner,
-                height=22 * len(order),
-                title=alt.TitleParams(dimension, anchor="start", frame="group", fontSize=12.5),
-            )
-        )
-    return alt.concat(*panels, columns=across, align="all", spacing={"row": 14, "column": 18})
+
+        def layer(mark: Spec, x: Spec, **others: Spec) -> Spec:
+            y = nominal("bucket", sort=order, title=None)  # noqa: B023
+            return {"data": {"values": buckets}, "mark": mark, "encoding": {"x": x, "y": y, **others}}  # noqa: B023
+
+        ends = quantitative("low", title=_CHANGE, **scaled)
+        blue, small = {"opacity": 1, "color": ORDERED[0]}, {"type": "text", "fontSize": 10.5}
+        layers = [
+            {
+                "data": {"values": [{"at": 0}]},
+                "mark": {"type": "rule", "color": BASE},
+                "encoding": {"x": quantitative("at", **scaled)},
+            },
+            layer({"type": "rule", "strokeWidth": 5} | blue | {"opacity": 0.35}, ends, x2={"field": "high"}),
+            layer(
+                {"type": "point", "filled": True, "size": 55} | blue, quantitative("change", title=_CHANGE, **scaled)
+            ),
+            layer(small | {"align": "left", "fontStyle": "italic"}, {"datum": low, **scaled}, text=nominal("note")),
+            layer(small | {"align": "right", "color": BASE}, {"value": inner + _SHARE_PX}, text=nominal("share")),
+        ]
+        title = {"text": dimension, "anchor": "start", "frame": "group", "fontSize": 12.5}
+        panels.append({"layer": layers, "width": inner, "height": 22 * len(order), "title": title})
+    return {"concat": panels, "columns": across, "align": "all", "spacing": {"row": 14, "column": 18}}
 
 
 def _cost(advice: Advice) -> Figure | None:
@@ -185,29 +179,31 @@ def _cost(advice: Advice) -> Figure | None:
     ends = (shown[0], max(shown, key=lambda cost: cost.change_points.value))
     texts = [f"{from_to(cost.current_percent, cost.candidate_percent)} ({cost.case})" for cost in ends]
 
-    def panel(case: str, inner: int) -> alt.LayerChart | alt.FacetChart:
-        base = alt.Chart().encode(
-            x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y(
-                "percent:Q", title=None, scale=alt.Scale(domain=[0, max(percents.values())]), axis=alt.Axis(tickCount=4)
+    def line(case: str, mark: Spec) -> Spec:
+        places = [
+            {"case": case, "iw": str(iw), "percent": percents[case, iw], "place": windows.index(str(iw))}
+            for iw in (*advice.candidates, advice.current.window)
+        ]
+        encoding = {
+            "x": nominal("iw", sort=windows, title=None, axis={"labelAngle": 0}),
+            "y": quantitative(
+                "percent", title=None, scale={"domain": [0, max(percents.values())]}, axis={"tickCount": 4}
             ),
-            order=alt.Order("place:Q"),
-        )
-        behind = base.mark_line(color=BASE, strokeDash=[3, 3]).properties(data=_of(cases[0]))
-        line = base.mark_line(color=ORDERED[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=ORDERED[0]))
-        title = alt.TitleParams(case, anchor="start", frame="group", fontSize=12, fontWeight="normal")
-        return alt.layer(behind, line.properties(data=_of(case)), width=inner, height=90, title=title)
+            "order": quantitative("place"),
+        }
+        return {"data": {"values": places}, "mark": {"type": "line"} | mark, "encoding": encoding}
 
-    def _of(case: str) -> alt.Data:
-        return inline(
-            [
-                {"case": case, "iw": str(iw), "percent": percents[case, iw], "place": windows.index(str(iw))}
-                for iw in (*advice.candidates, advice.current.window)
-            ]
-        )
+    def panel(case: str, inner: int) -> Spec:
+        point = {"size": 40, "color": ORDERED[0]}
+        layers = [
+            line(cases[0], {"color": BASE, "strokeDash": [3, 3]}),
+            line(case, {"color": ORDERED[0], "strokeWidth": 2, "point": point}),
+        ]
+        title = {"text": case, "anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"}
+        return {"layer": layers, "width": inner, "height": 90, "title": title}
 
-    def chart(across: int, inner: int) -> alt.TopLevelMixin:
-        return alt.concat(*(panel(case, inner) for case in cases), columns=across, align="all", spacing=14)
+    def chart(across: int, inner: int) -> Spec:
+        return {"concat": [panel(case, inner) for case in cases], "columns": across, "align": "all", "spacing": 14}
 
     return Figure(
         "cost",

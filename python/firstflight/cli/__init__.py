@@ -1,5 +1,6 @@
 """The `firstflight` program. Exit status: 0 done; 1 something did not hold; 2 wrong request; 3 the machine cannot."""
 
+import gc
 import signal
 import sys
 from types import FrameType
@@ -14,6 +15,8 @@ _IN_ASCII = {"\xb1": "+-", "\xb5": "u", "\u2026": "...", "\u2192": "->", "\u2265
 
 def main() -> None:
     """Run the program with this process's arguments and end the process."""
+    # By default after every 700: while modules are imported, a twentieth of the time of a command.
+    gc.set_threshold(100_000)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:

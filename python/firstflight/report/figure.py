@@ -15,6 +15,12 @@ from firstflight.records.output import MARK
 from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT, alt
 
 FORMATS = ("svg", "png", "pdf")
+Spec = dict[str, Any]
+"""A chart or a part of one as Vega-Lite reads it, as JSON. Altair takes 0.7 s to be imported and to make, check and
+copy the charts of an advice, so these are written without it.
+"""
+_VEGA_LITE = "6.4"
+"""The version by which they are drawn, as Altair's."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,8 @@ class Figure:
     name: str
     title: str
     caption: str
-    chart: alt.TopLevelMixin
-    narrow: alt.TopLevelMixin | None = None
+    chart: alt.TopLevelMixin | Spec
+    narrow: alt.TopLevelMixin | Spec | None = None
     finding: str = ""
 
     @property
@@ -40,8 +46,25 @@ class Figure:
     @property
     def notes(self) -> str:
         """The caption, and where the axis of the values begins if not at 0."""
-        cut = _starts_above_zero(self.chart.to_dict(validate=False))
+        cut = _starts_above_zero(document(self.chart))
         return f"{self.caption} The vertical axis does not start at 0." if cut else self.caption
+
+
+def document(chart: alt.TopLevelMixin | Spec) -> Spec:
+    """The chart as Vega-Lite reads it."""
+    # Each part was checked when it was made. A check of the whole reads every row of the data again, which took a third
+    # of the time of a report.
+    return chart if isinstance(chart, dict) else chart.to_dict(validate=False)
+
+
+def quantitative(field: str, **settings: Any) -> Spec:
+    """A channel of a `Spec` that shows numbers of this column."""
+    return {"field": field, "type": "quantitative", **settings}
+
+
+def nominal(field: str, **settings: Any) -> Spec:
+    """The same for names."""
+    return {"field": field, "type": "nominal", **settings}
 
 
 def measure(title: str, finding: str) -> str:
@@ -67,11 +90,11 @@ def inline(values: list[dict[str, Any]]) -> alt.Data:
     return Rows(values)
 
 
-def svg(chart: alt.TopLevelMixin) -> str:
+def svg(chart: alt.TopLevelMixin | Spec) -> str:
     """The chart as one SVG element, with a transparent background; colors follow the page's style."""
     import vl_convert
 
-    drawn = vl_convert.vegalite_to_svg(_spec(chart), vl_version=_vega_lite_version())
+    drawn = vl_convert.vegalite_to_svg(_spec(chart), vl_version=_VEGA_LITE)
     # The page names the picture; the library's roles for its parts lack names.
     return _short(re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", str(drawn)))
 
@@ -89,12 +112,12 @@ def _short(drawn: str) -> str:
     return _PLACES.sub(lambda place: re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0]), drawn)
 
 
-def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
+def png(chart: alt.TopLevelMixin | Spec, scale: float = 2.0) -> bytes:
     """The chart as PNG on white, `scale` pixels for each of its units."""
     import vl_convert
 
     spec = _spec(chart) | {"background": PAPER}
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=_VEGA_LITE, scale=scale))
 
 
 def format_of(path: Path, is_drawn: bool = True) -> str:
@@ -109,7 +132,7 @@ def format_of(path: Path, is_drawn: bool = True) -> str:
     return form
 
 
-def picture(chart: alt.TopLevelMixin, form: str) -> bytes:
+def picture(chart: alt.TopLevelMixin | Spec, form: str) -> bytes:
     """The content of a file with the chart, in one of FORMATS, which says who wrote it."""
     return _file(form, lambda: svg(chart), lambda: png(chart), lambda: _pdf(chart))
 
@@ -132,10 +155,10 @@ def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_
     return _marked(as_png()) if form == "png" else as_pdf() + f"\n% {MARK}\n".encode()
 
 
-def _pdf(chart: alt.TopLevelMixin) -> bytes:
+def _pdf(chart: alt.TopLevelMixin | Spec) -> bytes:
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_vega_lite_version()))
+    return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_VEGA_LITE))
 
 
 def _marked(data: bytes) -> bytes:
@@ -145,14 +168,8 @@ def _marked(data: bytes) -> bytes:
     return data[:33] + length + chunk + zlib.crc32(chunk).to_bytes(4, "big") + data[33:]
 
 
-def _vega_lite_version() -> str:
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
-def _spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    # Each part was checked when it was made. A check of the whole reads every row of the data again, which took a third
-    # of the time of a report.
-    spec: dict[str, Any] = _shown(chart.to_dict(validate=False))
+def _spec(chart: alt.TopLevelMixin | Spec) -> Spec:
+    spec: Spec = _shown(document(chart))
     config = spec.get("config", {}) | {
         "background": "transparent",
         # Letters as wide as those the picture was laid out with: these fonts have the same widths, and the library

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import ORDERED, SOFT, alt, palette
+from firstflight.report.figure import Figure, Spec, nominal, quantitative
+from firstflight.report.style import ORDERED, SOFT, scale
 
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _TICKS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000)
@@ -73,7 +73,7 @@ def size_map(
         flights = dict(curves.group_by("initial_window").agg(pl.col("first_flight_segments").max()).iter_rows())
     marks = _marks({window: flights[window] * _SEGMENT_BYTES / 1e3 for window in windows}, dots)
 
-    def chart(width: int) -> alt.TopLevelMixin:
+    def chart(width: int) -> Spec:
         return _chart(lines, dots, marks, width, headline, path, users)
 
     return Figure(name, title, caption, chart(_WIDE), chart(_NARROW))
@@ -105,7 +105,7 @@ def _chart(
     headline: str,
     path: str,
     users: str,
-) -> alt.TopLevelMixin:
+) -> Spec:
     low, high = float(lines["kb"].min() or 1), float(lines["kb"].max() or 1)  # type: ignore[arg-type]
     axis = _Bytes(low, high, width)
     shown = [mark for mark in marks if low < mark["kb"] < high]
@@ -123,16 +123,10 @@ def _chart(
             ),
         ),
     ]
-    picture = alt.vconcat(*panels, spacing=14)
+    picture: Spec = {"vconcat": panels, "spacing": 14}
     if headline:
-        picture = picture.properties(
-            title=alt.TitleParams(
-                textwrap.wrap(headline, 84 if axis.wide else 40),
-                anchor="start",
-                fontSize=18 if axis.wide else 13,
-                offset=14,
-            )
-        )
+        text = textwrap.wrap(headline, 84 if axis.wide else 40)
+        picture["title"] = {"text": text, "anchor": "start", "fontSize": 18 if axis.wide else 13, "offset": 14}
     return picture
 
 
@@ -148,7 +142,7 @@ class _Bytes:
     def wide(self) -> bool:
         return self.width == _WIDE
 
-    def encoding(self, titled: bool) -> alt.X:
+    def encoding(self, titled: bool) -> Spec:
         ticks = [kb for kb in _TICKS_KB if self.low <= kb <= self.high]
         if not self.wide:
             ticks = [kb for kb in ticks if str(kb)[0] == "1"]
@@ -157,10 +151,10 @@ class _Bytes:
             if self.wide
             else ["kB (logarithmic): size of the response,", "or BDP of the access link"]
         )
-        return alt.X(
-            "kb:Q",
-            scale=alt.Scale(type="log", domain=[self.low, self.high], nice=False),
-            axis=alt.Axis(values=ticks, format=",d", labels=titled, labelFlush=False, gridOpacity=0.6),
+        return quantitative(
+            "kb",
+            scale={"type": "log", "domain": [self.low, self.high], "nice": False},
+            axis={"values": ticks, "format": ",d", "labels": titled, "labelFlush": False, "gridOpacity": 0.6},
             title=title if titled else None,
         )
 
@@ -173,92 +167,85 @@ class _Bytes:
         return float(self.low * (self.high / self.low) ** (at / self.width))
 
 
-def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: alt.TitleParams) -> alt.LayerChart:
+def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: Spec) -> Spec:
     top = 1.02 * float(lines["ms"].max() or 1)  # type: ignore[arg-type]
-    y = alt.Y("ms:Q", title="time, ms", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=6))
+    y = quantitative("ms", title="time, ms", scale={"domain": [0, top], "nice": False}, axis={"tickCount": 6})
     x = axis.encoding(False)
+    curve = {"type": "line", "strokeWidth": 2.4 if axis.wide else 1.8, "strokeJoin": "round"}
     layers = [
         _rules(marks, x),
-        alt.Chart(inline(lines.to_dicts()))
-        .mark_line(strokeWidth=2.4 if axis.wide else 1.8, strokeJoin="round")
-        .encode(x=x, y=y, color=_color(marks), detail=alt.Detail("initial_window:N")),
+        _layer(lines.to_dicts(), curve, x=x, y=y, color=_color(marks), detail=nominal("initial_window")),
         _labels(marks, axis, x, "label"),
     ]
     height = 330 if axis.wide else 220
     if axis.wide:
         step = _step(lines, marks)
         if step is not None:
-            note = alt.Chart(inline([step])).mark_text(align="left", baseline="bottom", dx=4, dy=-4, fontSize=11)
-            layers.append(note.encode(x=x, y=y, text=alt.Text("text:N")))
-        ends = alt.Chart(inline(_line_ends(lines, marks, height / top))).mark_text(
-            align="left", baseline="middle", fontSize=12, fontWeight="bold"
-        )
-        layers.append(ends.encode(x=alt.XValue(axis.width + 8), y=y, text=alt.Text("name:N"), color=_color(marks)))
-    return alt.LayerChart(layer=layers, width=axis.width, height=height, title=heading)
+            note = {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, "dy": -4, "fontSize": 11}
+            layers.append(_layer([step], note, x=x, y=y, text=nominal("text")))
+        ends, bold = _line_ends(lines, marks, height / top), {"fontSize": 12, "fontWeight": "bold"}
+        name = {"type": "text", "align": "left", "baseline": "middle", **bold}
+        at = {"value": axis.width + 8}
+        layers.append(_layer(ends, name, x=at, y=y, text=nominal("name"), color=_color(marks)))
+    return {"layer": layers, "width": axis.width, "height": height, "title": heading}
 
 
-def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: alt.TitleParams) -> alt.LayerChart:
+def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: Spec) -> Spec:
     low, high = _ends(dots)
     x = axis.encoding(True)
-    y = alt.Y(
-        "ms:Q",
+    y = quantitative(
+        "ms",
         title="RTT, ms",
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(values=[ms for ms in _TICKS_MS if low <= ms <= high], format="d", labelOverlap=True),
+        scale={"type": "log", "domain": [low, high], "nice": False},
+        axis={"values": [ms for ms in _TICKS_MS if low <= ms <= high], "format": "d", "labelOverlap": True},
     )
     drawn, beyond = _drawn(dots, axis, low, high)
-    cloud = (
-        alt.Chart(inline(drawn))
-        .mark_circle(color=SOFT, opacity=0.5, clip=True, aria=False)
-        # Those at the same place make one dot, as much larger.
-        .encode(x=x, y=y, size=alt.Size("area:Q", scale=None))
-    )
-    layers = [_rules(marks, x), cloud, _labels(marks, axis, x, "roomy")]
+    # Those at the same place make one dot, as much larger.
+    size = quantitative("area", scale=None)
+    circle = {"type": "circle", "color": SOFT, "opacity": 0.5, "clip": True, "aria": False}
+    layers = [_rules(marks, x), _layer(drawn, circle, x=x, y=y, size=size), _labels(marks, axis, x, "roomy")]
     if beyond:
-        note = alt.Chart(inline([{"text": f"{beyond} beyond \u2192"}])).mark_text(
-            align="right", baseline="top", dx=-4, dy=5, fontSize=11 if axis.wide else 10
-        )
-        layers.append(note.encode(x=alt.XValue(axis.width), y=alt.YValue(0), text=alt.Text("text:N")))
-    return alt.LayerChart(layer=layers, width=axis.width, height=190 if axis.wide else 140, title=heading)
+        font = 11 if axis.wide else 10
+        note = {"type": "text", "align": "right", "baseline": "top", "dx": -4, "dy": 5, "fontSize": font}
+        rows = [{"text": f"{beyond} beyond \u2192"}]
+        layers.append(_layer(rows, note, x={"value": axis.width}, y={"value": 0}, text=nominal("text")))
+    return {"layer": layers, "width": axis.width, "height": 190 if axis.wide else 140, "title": heading}
 
 
-def _color(marks: list[dict[str, Any]]) -> alt.Color:
+def _layer(rows: list[dict[str, Any]], mark: Spec, **encoding: Spec) -> Spec:
+    return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
+
+
+def _color(marks: list[dict[str, Any]]) -> Spec:
     windows = [mark["initial_window"] for mark in marks]
-    return alt.Color("initial_window:N", sort=windows, scale=palette(windows, "iw"), legend=None)
+    return nominal("initial_window", sort=windows, scale=scale(windows, "iw"), legend=None)
 
 
-def _rules(marks: list[dict[str, Any]], x: alt.X) -> alt.Chart:
-    rules: alt.Chart = (
-        alt.Chart(inline(marks)).mark_rule(strokeDash=[3, 3], strokeWidth=1.2).encode(x=x, color=_color(marks))
-    )
-    return rules
+def _rules(marks: list[dict[str, Any]], x: Spec) -> Spec:
+    return _layer(marks, {"type": "rule", "strokeDash": [3, 3], "strokeWidth": 1.2}, x=x, color=_color(marks))
 
 
-def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: alt.X, column: str) -> alt.Chart:
+def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: Spec, column: str) -> Spec:
     """Above the panel, each over its line or moved to the right of the one before."""
     places = _apart([axis.at(mark["kb"]) for mark in marks], _LABEL_PX[column][axis.width])
     placed = [mark | {"kb": axis.kb(at)} for mark, at in zip(marks, places, strict=True)]
-    labels: alt.Chart = (
-        alt.Chart(inline(placed))
-        .mark_text(fontSize=12 if axis.wide else 10, fontWeight="bold", baseline="bottom", dy=-3)
-        .encode(x=x, y=alt.YValue(0), text=alt.Text(f"{column}:N"), color=_color(marks))
-    )
-    return labels
+    text = {"type": "text", "fontSize": 12 if axis.wide else 10, "fontWeight": "bold", "baseline": "bottom", "dy": -3}
+    return _layer(placed, text, x=x, y={"value": 0}, text=nominal(column), color=_color(marks))
 
 
-def _heading(text: str, axis: _Bytes, below: str = "") -> alt.TitleParams:
+def _heading(text: str, axis: _Bytes, below: str = "") -> Spec:
     letters = 110 if axis.wide else 46
-    return alt.TitleParams(
-        textwrap.wrap(text, letters),
-        subtitle=textwrap.wrap(below, letters) if below else alt.Undefined,
-        anchor="start",
-        frame="group",
-        fontSize=14 if axis.wide else 11,
-        fontWeight="bold",
-        subtitleFontSize=12 if axis.wide else 10.5,
-        subtitlePadding=5,
-        offset=24 if axis.wide else 20,
-    )
+    heading = {
+        "text": textwrap.wrap(text, letters),
+        "anchor": "start",
+        "frame": "group",
+        "fontSize": 14 if axis.wide else 11,
+        "fontWeight": "bold",
+        "subtitleFontSize": 12 if axis.wide else 10.5,
+        "subtitlePadding": 5,
+        "offset": 24 if axis.wide else 20,
+    }
+    return heading | ({"subtitle": textwrap.wrap(below, letters)} if below else {})
 
 
 def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | None:

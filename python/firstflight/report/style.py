@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import altair
@@ -48,6 +48,11 @@ BETTER, WORSE, BASE = map(color, ("better", "worse", "base"))
 
 
 def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
+    """`scale` for Altair."""
+    return alt.Scale(**scale(names, key))
+
+
+def scale(names: Sequence[str | int], key: str = "") -> dict[str, Any]:
     """A color for each name of a legend: an initial window has the same one in every figure.
 
     A name is a window if it says so ("IW 10", "initial_window 10"), or if it is a value of `key`, such as "iw".
@@ -59,7 +64,7 @@ def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
         colors.append(color(role) if role and color(role) not in colors else None)
     free = [shade for shade in ORDERED if shade not in colors] or list(ORDERED)
     others = itertools.cycle(free)
-    return alt.Scale(domain=list(names), range=[shade or next(others) for shade in colors])
+    return {"domain": list(names), "range": [shade or next(others) for shade in colors]}
 
 
 def css(light: str = ":root", dark: str = "") -> str:
