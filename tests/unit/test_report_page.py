@@ -113,6 +113,10 @@ def test_a_picture_has_a_line_at_a_value_once_and_short_points():
     assert ">0.4<" in drawn
 
 
+def test_pictures_are_drawn_by_the_version_of_vega_lite_that_altair_writes():
+    assert alt.SCHEMA_VERSION.startswith(f"v{_VEGA_LITE}.")
+
+
 def test_report_is_renamed_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page, "gather", lambda run, study: content())
     run = SimpleNamespace(directory=tmp_path)

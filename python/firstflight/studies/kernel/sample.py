@@ -188,6 +188,6 @@ def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: A
         for at, percentile in enumerate(quantity.percentiles):
             made = Quantile(arm, blocks, weight, percentile / 100)
             few = worth < least_units(f"p{percentile}") or there < min(LEAST_BLOCKS, cell.height)
-            values = made.of((drawn[:1] if few else drawn) @ made.columns)
+            values = made.of(made.columns @ (drawn[:1] if few else drawn).T)
             percentiles[(*(index for index, _ in place), at)][: len(values)] = values
     return percentiles
