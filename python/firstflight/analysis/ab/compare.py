@@ -59,7 +59,8 @@ def compared(pairs: Sequence[Pair], names: Sequence[str], statistic: str) -> lis
     ]
     left = [(key, pair) for key, pair in zip(keys, pairs, strict=True) if key not in pair.rows.made]
     samples = [pair.rows.sample(names, pair.design, p is not None, pair.among) for _, pair in left]
-    for (key, pair), made in zip(left, of_samples(samples, make, statistic, pairs[0].design), strict=True):
+    found = of_samples(samples, make, statistic, left[0][1].design) if left else []
+    for (key, pair), made in zip(left, found, strict=True):
         pair.rows.made[key] = made
     return [pair.rows.made[key] for key, pair in zip(keys, pairs, strict=True)]
 
