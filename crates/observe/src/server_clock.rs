@@ -39,6 +39,10 @@ impl ServerClock {
             return false;
         }
         let (passed, ticked) = (self.last_seen - self.first_seen, self.last / MS);
+        // Some proxies answer with one timestamp for the whole connection, which shows no time.
+        if ticked == 0 && ticks == 0 {
+            return false;
+        }
         let known = ticked >= 5 && passed > 0;
         let tick = if known { (passed / ticked).max(MS) } else { 100 * MS };
         ticks.saturating_mul(10).saturating_mul(tick) < gap
@@ -82,6 +86,17 @@ mod tests {
         assert!(clock(1).is_plausible());
         assert!(!clock(10).is_plausible());
         assert_eq!(clock(1).variation(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_never_ticks_shows_no_time() {
+        let mut clock = ServerClock::new(7, 0);
+        for seconds in 1..10 {
+            assert!(!clock.stood_still(7, seconds * 1000 * MS));
+            clock.read(7, seconds * 1000 * MS);
+        }
+        let after_10_ms = (u32::MAX - 20).wrapping_add(1000);
+        assert!(self::clock(1).stood_still(after_10_ms, 60_000 * MS));
     }
 
     #[test]

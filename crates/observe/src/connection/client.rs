@@ -30,7 +30,7 @@ impl Connection {
                 let idle = self.to_client.least;
                 let late = self.to_client.add(time - sent, told.lone);
                 let acknowledgments = &mut self.acknowledgments[Side::Client as usize];
-                self.clock_was_set |= acknowledgments.add(position - before, time - sent, late);
+                self.clock_was_set |= acknowledgments.add(seen, position - before, time - sent, late);
                 let idle = idle.or(self.to_client.least).unwrap_or_default();
                 if told.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.

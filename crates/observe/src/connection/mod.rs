@@ -40,7 +40,7 @@ pub(crate) enum Side {
 /// The acknowledgments of an end in the capture.
 #[derive(Clone, Copy, Default, Debug)]
 struct Acknowledgments {
-    /// One at least is a segment without data.
+    /// One at least is a segment without data, apart from that of the handshake.
     alone: bool,
     /// Before that: the longest time that one on a segment with data took, and the most bytes that it covered.
     longest: i64,
@@ -50,7 +50,9 @@ struct Acknowledgments {
 impl Acknowledgments {
     /// An acknowledgment of `bytes` new ones, `took` after they were sent; `late`: so much that the clock must have been
     /// set. Returns true if it was.
-    fn add(&mut self, bytes: i64, took: i64, late: bool) -> bool {
+    fn add(&mut self, seen: &Seen<'_>, bytes: i64, took: i64, late: bool) -> bool {
+        // A filter on flags keeps those with a FIN.
+        self.alone |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
         if self.alone {
             return late;
         }
@@ -220,8 +222,6 @@ impl Connection {
         let acks = seen.flags.contains(Flags::ACK);
         if acks {
             other.begin(seen.ack);
-            // A filter on flags keeps those with a FIN.
-            self.acknowledgments[side as usize].alone |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
         }
         let trouble = match side {
             Side::Client => {

@@ -25,7 +25,7 @@ impl Connection {
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
             let late = self.to_server.add(time - sent, false);
             let acknowledgments = &mut self.acknowledgments[Side::Server as usize];
-            self.clock_was_set |= acknowledgments.add(position - before, time - sent, late);
+            self.clock_was_set |= acknowledgments.add(seen, position - before, time - sent, late);
         }
         None
     }

@@ -527,13 +527,14 @@ fn a_connection_during_which_the_clock_was_set_forward_is_left_out_and_told() {
     }
 }
 
-/// A capture at the server of four responses of `segments` segments. The second request comes at once, the others are
+/// A capture at the server of a handshake and four responses of `segments` segments. The second request comes at once, the others are
 /// `apart`; without the client's acknowledgments that carry no data if `filtered`.
 fn answers(segments: u32, apart: i64, filtered: bool) -> Told {
-    let mut frames = Vec::new();
+    let mut frames = download(0, 40_000, 80 * MS, 0, 0);
+    frames.truncate(3);
     for index in 0..4 {
         let [asked, sent] = [100 * index, segments * 1000 * index];
-        let now = if index == 0 { 0 } else { 60 * MS + apart * i64::from(index - 1) };
+        let now = 80 * MS + if index == 0 { 0 } else { 60 * MS + apart * i64::from(index - 1) };
         frames.push(raw(now, &segment(false, 100 + asked, 500 + sent, ACK, 100)));
         for packet in 0..segments {
             frames.push(raw(now + 2 * MS, &segment(true, 500 + sent + packet * 1000, 200 + asked, ACK, 1000)));
