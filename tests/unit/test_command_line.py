@@ -133,6 +133,14 @@ WRONG_REQUESTS = [
     (("run", "rfc2415", "--only", "web=8"), 'the cells have no key "web"; did you mean "webs"?'),
     (("run", "rfc2415", "--only", "webs=9"), 'no cell has webs = "9"; known: 8, 16, 32, 64'),
     (("run", "rfc2415", "--only", "webs"), '--only "webs" is not KEY=VALUE'),
+    (
+        ("run", "rfc2415", "--only", "webs=8,"),
+        '--only "webs=8,": write values with commas between them, such as webs=3,10',
+    ),
+    (
+        ("run", "post-quantum", "--only", 'chain="ECDSA","ML-DSA-44, 3"'),
+        'no cell has chain = "ML-DSA-44, 3"; known: ECDSA, ',
+    ),
     (("run", "rfc2415", "--set", "duration=5s"), "--set changes a scenario file"),
     (("claims", "nowhere"), 'there is no directory "nowhere"'),
     (("table", "nowhere", "table1"), 'there is no directory "nowhere"'),

@@ -48,11 +48,11 @@ def _replaced(scenario: Scenario, key: str, text: str) -> Scenario:
 
 
 def restrictions(only: list[str]) -> dict[str, list[str]]:
-    """The values each KEY=VALUE[,VALUE] allows; the same key twice allows both."""
+    """The values each KEY=VALUE[,VALUE] allows; one with a comma is in quotes. The same key twice allows both."""
     allowed: dict[str, list[str]] = {}
     for item in only:
         key, values = _pair(item, "--only", "webs=8,16")
-        allowed.setdefault(key, []).extend(value.strip() for value in values.split(","))
+        allowed.setdefault(key, []).extend(value.strip("\"'") for value in _separated("--only", item, values))
     return allowed
 
 
@@ -68,11 +68,11 @@ def variations(vary: list[str], settings: list[str]) -> dict[str, list[Any]]:
             raise RequestError(f'--vary gives "{key}" twice: write all its values after one "="')
         if key in fixed:
             raise RequestError(f'--set gives "{key}", which is varied; leave that --set out')
-        varied[key] = [_toml_value(value) for value in _separated(item, values)]
+        varied[key] = [_toml_value(value) for value in _separated("--vary", item, values)]
     return varied
 
 
-def _separated(item: str, values: str) -> list[str]:
+def _separated(option: str, item: str, values: str) -> list[str]:
     """The parts between commas outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for character in values:
@@ -87,7 +87,7 @@ def _separated(item: str, values: str) -> list[str]:
             parts[-1] += character
     if depth or quote or not all(part.strip() for part in parts):
         raise RequestError(
-            f'--vary "{cut(item)}": write values with commas between them, such as tcp.initial_window=3,10'
+            f'{option} "{cut(item)}": write values with commas between them, such as {item.partition("=")[0]}=3,10'
         )
     return [part.strip() for part in parts]
 

@@ -72,6 +72,7 @@ def _checked(only: Only, keys: Sequence[Key]) -> dict[str, set[str]]:
         values = [values] if isinstance(values, str) or not isinstance(values, Iterable) else values
         for value in values:
             if str(value) not in known:
-                raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
+                shown = ", ".join(f'"{label}"' if "," in label else label for label in known)
+                raise RequestError(f'no cell has {key} = "{value}"; known: {shown}')
         allowed[key] = {str(value) for value in values}
     return allowed
