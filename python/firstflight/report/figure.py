@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,15 @@ class Figure:
         """The title below a finding that does not begin with it."""
         return measure(self.title, self.finding)
 
+    @cached_property
+    def pictures(self) -> dict[str, Spec]:
+        """The charts as Vega-Lite reads them, "wide" and, if there is one, "narrow"."""
+        return {name: document(of) for name, of in (("wide", self.chart), ("narrow", self.narrow)) if of is not None}
+
     @property
     def notes(self) -> str:
         """The caption, and where the axis of the values begins if not at 0."""
-        cut = _starts_above_zero(document(self.chart))
+        cut = _starts_above_zero(self.pictures["wide"])
         return f"{self.caption} The vertical axis does not start at 0." if cut else self.caption
 
 

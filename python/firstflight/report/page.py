@@ -285,8 +285,5 @@ def _unit_of(table: Table, metric: str) -> str:
 def _pictures(figure: Figure) -> dict[str, Markup]:
     from markupsafe import Markup
 
-    pictures: dict[str, Any] = {"wide": figure.chart}
-    if figure.narrow is not None:
-        pictures["narrow"] = figure.narrow
     # The charts are ours: vl-convert escapes their text, and they hold neither scripts nor links.
-    return {width: Markup(svg(chart)) for width, chart in pictures.items()}
+    return {width: Markup(svg(drawn)) for width, drawn in figure.pictures.items()}

@@ -133,12 +133,14 @@ class Quantile:
         values = arm.values[:, 0]
         self.bounds = (0.0 if values.min() >= 0 else -math.inf, math.inf)
         steps = _Steps(values, weight, p)
-        error = _error(blocks.sums(arm, weight, weight * steps.passed))
+        self.columns = blocks.sums(arm, weight, weight * steps.passed)
+        error = _error(self.columns)
         smooth = _smoothed(steps, values, weight, p, error)
+        if smooth:
+            self.columns[1:] = blocks.sums(arm, weight * smooth.passed)
         self._p, self._curve = p, smooth or steps
         self.smooth = smooth is not None
         """Whether it is the smoothed one."""
-        self.columns = blocks.sums(arm, weight, weight * self._curve.passed)
         self._share = float(self.columns[1].sum() / self.columns[0].sum())
         low, self._value, high = (float(end) for end in self._curve.at(np.array([p - error, p, p + error])))
         self._slope = (high - low) / (2 * error) if error and math.isfinite(high) else math.nan

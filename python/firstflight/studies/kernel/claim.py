@@ -39,7 +39,7 @@ def depending(
     """
     # A value that is filled in may be a divisor and give infinite numbers.
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
-        absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
+        absent = quantities.absent()
         first = quantities.filled(absent, {}, 0)
         outcomes = list(results(first))
         read = first.grids_read()

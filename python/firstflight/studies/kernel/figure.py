@@ -138,15 +138,15 @@ def _chart(
             scale = alt.Scale(domain=sources, range=_DASHES[: len(sources)])
             dash = alt.StrokeDash("source:N", title=None, scale=scale, legend=legend)
             line = base.mark_line().encode(y=value, strokeDash=dash)
-        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"), line]
+        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2=alt.Y2("high:Q")), line]
         if sources and pointed:
             drawn.append(base.mark_point(filled=True, size=30, opacity=1).encode(y=value))
     else:
         if len(names) > 1 and color != columns:
             base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
-        drawn = [base.mark_rule().encode(y=low, y2="high:Q"), base.mark_point(filled=True, size=60).encode(y=value)]
+        drawn = [base.mark_rule().encode(low, alt.Y2("high:Q")), base.mark_point(filled=True, size=60).encode(value)]
     if values.base is not None:
-        drawn.insert(0, alt.Chart().mark_rule(color=BASE, strokeDash=[5, 4]).encode(y=alt.datum(values.base)))
+        drawn.insert(0, alt.Chart().mark_rule(color=BASE, strokeDash=[5, 4]).encode(y=alt.YDatum(values.base)))
     panels = quantity.sizes[columns] if columns else 1
     abreast = min(panels, 4 if width > 400 else 2)
     chart = alt.layer(
@@ -272,24 +272,24 @@ def panels(
             return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
 
         plain = alt.Chart().encode(x=across)
-        rule = alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.datum(base))
+        rule = alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.YDatum(base))
         layers: list[Any] = [] if base is None else [rule]
         if color is None:
             layers += [
                 plain.mark_area(color=shade, opacity=0.3).encode(y=y(field), y2=alt.Y2Datum(base))
                 for field, shade in (("below", BETTER), ("above", WORSE))
             ]
-            shade: dict[str, Any] = {"color": alt.value(ORDERED[0])}
+            shade: dict[str, Any] = {"color": alt.ColorValue(ORDERED[0])}
         else:
             shade = {"color": color_of(quantity[color], color)}
-        layers.append(plain.mark_rule().encode(y=y("low"), y2="high", **shade))
+        layers.append(plain.mark_rule().encode(y=y("low"), y2=alt.Y2("high"), **shade))
         point = alt.OverlayMarkDef(size=20 if wide else 10, filled=True, opacity=1)
         layers.append(plain.mark_line(strokeWidth=1.6, point=point).encode(y=y("value"), **shade))
         if marked is not None:
             at = alt.Chart().transform_filter("isValid(datum.mark)")
             layers.append(at.mark_point(color=ORDERED[0], size=70 if wide else 30).encode(x=across, y=y("value")))
             text = at.mark_text(align="left", baseline="bottom", fontSize=12 if wide else 8, fontWeight="bold", dx=4)
-            layers.append(text.encode(x=alt.value(0), y=alt.value("height"), text="mark:N"))
+            layers.append(text.encode(x=alt.XValue(0), y=alt.YValue("height"), text=alt.Text("mark:N")))
         heading = alt.TitleParams(
             quantity[x].attrs.get("long_name", x), orient="bottom", anchor="middle", fontSize=11, fontWeight="normal"
         )
@@ -421,7 +421,7 @@ def scatter(
                 color=color_of(quantity[color], color),
             )
         )
-        rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.datum(base))
+        rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.YDatum(base))
         picture: alt.TopLevelMixin = alt.layer(
             rule,
             points,
@@ -472,9 +472,9 @@ def intervals(
                 yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
                 color=color_of(quantity[color], color),
             )
-            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(base))
+            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.XDatum(base))
             spread = marks.mark_rule(strokeWidth=4, opacity=0.35).encode(
-                x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
+                x=alt.X("low:Q", title=heading_of(quantity)), x2=alt.X2("high:Q")
             )
             points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
             return alt.layer(zero, spread, points, width=480 if wide else 190, height=alt.Step(13), title=panel)
@@ -524,12 +524,12 @@ def bars(
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color=INK)
     layers = [
         base.mark_bar().encode(y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=values), color=color),
-        whiskers.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        whiskers.encode(y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q")),
     ]
     if in_ms and above is not None:
         written = [{by: label, "share": share} for label, share in zip(order, above, strict=True)]
         text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color=SOFT, baseline="bottom")
-        layers.append(text.encode(x=x, y=alt.value(-3), text="share:N"))
+        layers.append(text.encode(x=x, y=alt.YValue(-3), text=alt.Text("share:N")))
     return alt.LayerChart(layer=layers, width=step * len(order), height=height)
 
 
@@ -566,7 +566,7 @@ def forest(
     base = alt.Chart(inline(cell_rows)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
     chart: alt.LayerChart = (
         alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)
-        + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+        + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"))
         + base.mark_point(filled=True, size=38, opacity=1, clip=True).encode(x=x)
     ).properties(width=width, height=alt.Step(step))
     return chart

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, reduce
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -423,18 +423,14 @@ class Quantities:
         return {quantity: Filling(quantity, array) for quantity, array in self._measured.values()}
 
     def absent(self) -> dict[str, xr.DataArray]:
-        """By grid: whether a cell lacks data for any quantity; the dimensions are the grid's keys."""
-        grid_gaps: dict[str, xr.DataArray] = {}
+        """By grid in which any does: whether a cell lacks data for a quantity; the dimensions are the grid's keys."""
+        grid_gaps: dict[str, list[xr.DataArray]] = {}
         for quantity, filling in self._fillings.items():
             gaps = filling.gaps
             if quantity.partial and not gaps.all():
                 gaps = xr.zeros_like(gaps)
-            if quantity.grid in grid_gaps:
-                # Quantities that leave labels out say nothing of these.
-                known, gaps = xr.align(grid_gaps[quantity.grid], gaps, join="outer", fill_value=False)
-                gaps = known | gaps
-            grid_gaps[quantity.grid] = gaps
-        return grid_gaps
+            grid_gaps.setdefault(quantity.grid, []).append(gaps)
+        return {grid: reduce(_either, gaps) for grid, gaps in grid_gaps.items() if any(of.values.any() for of in gaps)}
 
     def values(self) -> Quantities:
         """The same quantities without resampled medians, which only intervals need."""
@@ -462,6 +458,12 @@ class Quantities:
     def grids_read(self) -> set[str]:
         """Names of the grids of the quantities that were read."""
         return {self._measured[name][0].grid for name in self._given}
+
+
+def _either(gaps: xr.DataArray, others: xr.DataArray) -> xr.DataArray:
+    """Quantities that leave labels out say nothing of these."""
+    gaps, others = xr.align(gaps, others, join="outer", fill_value=False)
+    return gaps | others
 
 
 class _Part(Quantities):

@@ -18,7 +18,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.ab.contrast import LEAST_BLOCKS, least_units
-from firstflight.analysis.ab.resampling import Blocks
+from firstflight.analysis.ab.resampling import Blocks, Places
 from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Quantile
 
@@ -121,7 +121,7 @@ def _numbered(clusters: pl.DataFrame) -> Array:
     return numbers
 
 
-def _starts(rows: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _starts(rows: pl.DataFrame) -> Places:
     """Where runs of equal rows begin: those of a user, or of a cluster, follow one another."""
     changed = pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))
     # The first row has no other before it, which says nothing if it is null itself.
@@ -132,17 +132,17 @@ def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, dra
     """Means or sums of quantities of the same units."""
     weight, where = quantities[0].weight, quantities[0].where
     values = [of.value if weight is None else of.value * weight for of in quantities]
-    terms = [of.cast(pl.Float64).fill_null(0) for of in (values if weight is None else [weight, *values])]
-    units = rows if where is None else rows.filter(where)
-    keys = units.select(*labels, _CLUSTER)
+    terms = [pl.lit(1), *([] if weight is None else [weight]), *values]
+    counted = terms if where is None else [pl.when(where).then(of).otherwise(0) for of in terms]
+    keys = rows.select(*labels, _CLUSTER)
     starts = _starts(keys)
-    places = [_places(key, of, keys.schema[key]) for key, of in labels.items()]
-    at = keys[starts].select(*places, _CLUSTER).to_numpy().T
+    keys = keys[starts]
+    at = np.stack([*(_places(keys[key], of) for key, of in labels.items()), keys[_CLUSTER].to_numpy()])
     kept = (at >= 0).all(axis=0)
     shape = (*map(len, labels.values()), drawn.shape[-1])
     place = np.ravel_multi_index(tuple(at[:, kept]), shape)
-    sums = [np.diff(starts, append=units.height)]
-    sums += [np.add.reduceat(units.select(of).to_series().to_numpy(), starts) for of in terms]
+    units = rows.select(of.cast(pl.Float64).fill_null(0).alias(str(index)) for index, of in enumerate(counted))
+    sums = [np.add.reduceat(of.to_numpy(), starts) for of in units]
     columns = np.stack([np.bincount(place, of[kept], math.prod(shape)) for of in sums]).reshape(len(sums), *shape)
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     used = columns if weight is None else columns[1:]
@@ -155,11 +155,13 @@ def _sums(quantities: Sequence[Sampled], rows: pl.DataFrame, labels: Labels, dra
     return means
 
 
-def _places(key: str, labels: Sequence[Any], dtype: pl.DataType) -> pl.Expr:
-    """The index of a row's label among these; -1 for another."""
-    column = pl.col(key).cast(pl.String) if dtype == pl.Enum else pl.col(key)
+def _places(column: pl.Series, labels: Sequence[Any]) -> Places:
+    """The index of each row's label among these; -1 for another."""
     places = {label: place for place, label in enumerate(labels)}
-    return column.replace_strict(places, default=-1, return_dtype=pl.Int32)
+    if isinstance(column.dtype, pl.Enum):
+        of_name = pl.Series([places.get(name, -1) for name in column.dtype.categories], dtype=pl.Int64)
+        return of_name.gather(column.to_physical()).fill_null(-1).to_numpy()
+    return column.replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
 
 
 def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: Array) -> Array:
@@ -185,9 +187,10 @@ def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: A
         # Kish: units of equal weight with the same information as these.
         worth = round(weight.sum() ** 2 / (weight**2).sum())
         there = np.count_nonzero(np.bincount(cluster))
-        for at, percentile in enumerate(quantity.percentiles):
-            made = Quantile(arm, blocks, weight, percentile / 100)
+        made = [Quantile(arm, blocks, weight, percentile / 100) for percentile in quantity.percentiles]
+        sums = np.split(np.concatenate([of.columns for of in made]) @ drawn.T, len(made))
+        for at, (percentile, of) in enumerate(zip(quantity.percentiles, made, strict=True)):
             few = worth < least_units(f"p{percentile}") or there < min(LEAST_BLOCKS, cell.height)
-            values = made.of(made.columns @ (drawn[:1] if few else drawn).T)
+            values = of.of(sums[at][:, :1] if few else sums[at])
             percentiles[(*(index for index, _ in place), at)][: len(values)] = values
     return percentiles

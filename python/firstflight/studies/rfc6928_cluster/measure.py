@@ -82,17 +82,12 @@ def _places(numbers: pl.Series, of: pl.Series) -> pl.Series:
     return by_number.scatter(numbers, of)
 
 
-_OF_FEW = {"few_ms": pl.Float64, "few_retransmissions": pl.Int32}
-
-
-def _of_few(responses: pl.Series) -> pl.Series:
-    """Of windows, numbers, and two values: those of the same response with IW 3."""
-    iw, number, *values = responses.struct.unnest().rechunk()
-    few = (iw == FEW).arg_true()
+def _of_few(columns: Sequence[pl.Series]) -> pl.Series:
+    """Of windows, numbers and a value: the value of the same response with IW 3."""
+    iw, number, of = (column.rechunk() for column in columns)
+    few = iw == FEW
     # To look up numbers in a table of all is many times faster than a join.
-    place = _places(number.gather(few), few).gather(number, null_on_oob=True)
-    found = [of.gather(place).alias(name) for name, of in zip(_OF_FEW, values, strict=True)]
-    return pl.DataFrame(found).to_struct()
+    return _places(number.filter(few), of.filter(few)).gather(number, null_on_oob=True)
 
 
 def responses(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
@@ -120,9 +115,8 @@ def responses(run: Run, cells: Mapping[str, Any]) -> pl.LazyFrame:
             *(pl.lit(_places(numbers, users[name])).gather(user).alias(name) for name in ("subnet", *DIMENSIONS[:3])),
         )
         .with_columns(
-            pl.struct("iw", "response", "latency_ms", "retransmissions")
-            .map_batches(_of_few, pl.Struct(_OF_FEW))
-            .struct.unnest()
+            pl.map_batches(["iw", "response", "latency_ms"], _of_few, pl.Float64).alias("few_ms"),
+            pl.map_batches(["iw", "response", "retransmissions"], _of_few, pl.Int32).alias("few_retransmissions"),
         )
     )
 

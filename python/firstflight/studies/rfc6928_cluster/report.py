@@ -247,18 +247,17 @@ def assumed(q: Quantities) -> dict[str, xr.DataArray]:
     def merged(of: str) -> xr.DataArray:
         """Services that an assumption does not concern are as stated."""
         stated = getattr(q, f"stated_{of}").sel(iw=[m.FEW, m.MANY])
-        arrays: dict[str, xr.DataArray] = {}
-        for name in (f"{grid}_{of}" for grid in ("assumed", "search_assumed", "maps_assumed")):
-            if name not in q:
-                continue
-            part = getattr(q, name)
-            assumptions = part["assumption"].values.tolist()
-            others = stated.drop_sel(service=part["service"].values).expand_dims(assumption=assumptions)
+        parts = []
+        names = (f"{grid}_{of}" for grid in ("assumed", "search_assumed", "maps_assumed"))
+        for part in (getattr(q, name) for name in names if name in q):
+            others = stated.drop_sel(service=part["service"].values).expand_dims(assumption=part["assumption"].values)
             whole = xr.concat([part, others], "service", coords="minimal", compat="override")
-            whole = whole.sel(service=stated["service"])
-            arrays |= {assumption: whole.sel(assumption=assumption, drop=True) for assumption in assumptions}
-        every = along("assumption", {name: arrays.get(name, stated) for name in titles}, "inner")
-        return every.assign_coords(assumption=list(titles.values()))
+            parts.append(whole.sel(service=stated["service"]))
+        changed = {name for part in parts for name in part["assumption"].values}
+        parts.append(stated.expand_dims(assumption=[name for name in titles if name not in changed]))
+        joined = xr.concat(parts, "assumption", join="inner", coords="minimal", compat="override")
+        every: xr.DataArray = joined.sel(assumption=list(titles)).assign_coords(assumption=list(titles.values()))
+        return every
 
     def gained(name: str, title: str, of: str) -> xr.DataArray:
         few, latency = (merged(f"{of}{side}").sel(service=m.SEARCH, iw=m.MANY) for side in ("few", "latency"))
