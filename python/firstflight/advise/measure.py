@@ -138,11 +138,8 @@ class Measurements:
         """
         key = (case, application)
         if key not in self._rows:
-            rows = (
-                self._transfers.lazy()
-                .filter(pl.col("case") == case, pl.col("application").str.starts_with(application))
-                .drop("case", "application")
-            )
+            here = pl.col("case") == case, pl.col("application").str.starts_with(application)
+            rows = self._transfers.lazy().filter(*here).drop("case", "application")
             rows = rows.join(self._users(case).lazy(), on="client", how="left", maintain_order="left")
             if application == RESPONSE:
                 rows = rows.with_columns(pl.col("time_s") + pl.col("rest_s"))
@@ -322,15 +319,14 @@ def holds(measured: Measurements, budget: Sequence[Term], window: int, cases: Se
     """Whether a candidate gains and stays within the budget in each of `cases`. Groups come last: they take the longest
     to compare.
     """
-    terms = sorted(budget, key=lambda term: term.name == "groups")
-    if not all(gains(measured.time(case, window).percent) for case in cases):
-        return False
-    for term in terms:
+
+    def passed(term: Term) -> bool:
         if term.name == "groups":
             measured.group([(case, window) for case in cases])
-        if not all(passes(check) for case in cases for check in measured.checks(term, case, window)):
-            return False
-    return True
+        return all(passes(check) for case in cases for check in measured.checks(term, case, window))
+
+    terms = sorted(budget, key=lambda term: term.name == "groups")
+    return all(gains(measured.time(case, window).percent) for case in cases) and all(map(passed, terms))
 
 
 def placed(frame: pl.DataFrame) -> pl.DataFrame:

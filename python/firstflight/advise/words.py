@@ -90,28 +90,19 @@ def _worst_change(
         for cost in costs
         if cost.initial_window == window
     ]
+    slower: list[tuple[OtherConnections | UserGroup | Gain, str, str]] = [
+        *((other, f"time of a concurrent {other.who}, ", other.case) for other in harm),
+        *(
+            (group, f"mean time by {group.dimension}, {group.bucket}: ", reference)
+            for group in groups
+            if group.verdict == "worse"
+        ),
+        *((gain, f"{_named(gain.statistic)} of all responses, ", gain.case) for gain in gains),
+    ]
     times = [
-        (other.change_percent, f"time of a concurrent {other.who}, {other.change_percent.value:+.1f}%", other.case)
-        for other in harm
-        if other.initial_window == window
-    ]
-    times += [
-        (
-            group.change_percent,
-            f"mean time by {group.dimension}, {group.bucket}: {group.change_percent.value:+.1f}%",
-            reference,
-        )
-        for group in groups
-        if group.initial_window == window and group.verdict == "worse"
-    ]
-    times += [
-        (
-            gain.change_percent,
-            f"{_named(gain.statistic)} of all responses, {gain.change_percent.value:+.1f}%",
-            gain.case,
-        )
-        for gain in gains
-        if gain.initial_window == window
+        (of.change_percent, f"{what}{of.change_percent.value:+.1f}%", case)
+        for of, what, case in slower
+        if of.initial_window == window
     ]
     shown = [[entry for entry in changes if entry[0].low > 0] for changes in (shares, times)]
     worst = [max(changes, key=lambda entry: entry[0].value) for changes in shown if changes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firstflight.analysis.ab.comparison import Comparison, described
-from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Key, Sums, blocks_of, drawn, key_of, one_blas_thread
+from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Key, Sums, blocks_of, drawn, one_blas_thread
 from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
 from firstflight.analysis.intervals import (
@@ -96,23 +97,18 @@ Values = npt.NDArray[np.float64]
 class Arms:
     """Both arms, of which samples are drawn: together if they have the same blocks."""
 
-    def __init__(
-        self,
-        made: Sequence[Statistic],
-        blocks: Sequence[Blocks],
-        shares: Values | None,
-        paired: bool,
-        generator: np.random.Generator,
-    ):
-        """`made`, `blocks`: of the baseline and of the treatment. `shares`: of the strata, if there are any."""
-        self._made, self._paired = made, paired
-        self._blocks = blocks[:1] if paired else blocks
-        self.key = key_of(self._blocks, generator)
+    def __init__(self, made: Sequence[Statistic], blocks: Sequence[Blocks], shares: Values | None, state: str):
+        """`made`, `blocks`: of the baseline and of the treatment. `shares`: of the strata, if any; `state`: of the
+        generator.
+        """
+        self._made, self._paired = made, blocks[0] is blocks[1]
+        self._blocks = blocks[:1] if self._paired else blocks
+        self.key: Key = (state, tuple(tuple(of.sizes.tolist()) for of in self._blocks))
         self._split = len(made[0].columns)
         columns = [statistic.columns for statistic in made]
         # Of each sum, which one is the weight that goes with it: the first of its arm.
         weights = [np.zeros(len(matrix), dtype=np.int64) for matrix in columns]
-        if paired:
+        if self._paired:
             columns = [np.concatenate(columns)]
             weights = [np.concatenate([weights[0], weights[1] + self._split])]
         self.sums = [Sums(*parts, shares) for parts in zip(columns, weights, self._blocks, strict=True)]
@@ -185,10 +181,9 @@ Make = Callable[[ArmRows, Blocks, Values], Statistic]
 
 def of_samples(samples: Sequence[TwoArms], make: Make, statistic: str, design: Design) -> list[Comparison]:
     """Each sample by the statistic that `make` makes of an arm. Those with the same units are drawn at once."""
-    reasons = [shortage(sample, statistic, design.least) for sample in samples]
-    every_arms = [_arms(sample, make, design) for sample in samples]
+    asked = [(sample, shortage(sample, statistic, design.least), _arms(sample, make, design)) for sample in samples]
     together: dict[Key, list[Arms]] = {}
-    for sample, reason, arms in zip(samples, reasons, every_arms, strict=True):
+    for sample, reason, arms in asked:
         if arms is not None and not reason and not _has_few_replicates(sample):
             together.setdefault(arms.key, []).append(arms)
     spreads: dict[Arms | None, dict[str, Spread]] = {}
@@ -196,10 +191,7 @@ def of_samples(samples: Sequence[TwoArms], make: Make, statistic: str, design: D
         for key, group in together.items():
             found = drawn([arms.sums for arms in group], key, design.resamples)
             spreads |= {arms: arms.spreads(of_arms) for arms, of_arms in zip(group, found, strict=True)}
-    return [
-        _comparison(sample, statistic, design, reason, arms, spreads.get(arms))
-        for sample, reason, arms in zip(samples, reasons, every_arms, strict=True)
-    ]
+    return [_comparison(sample, statistic, design, reason, arms, spreads.get(arms)) for sample, reason, arms in asked]
 
 
 def _has_few_replicates(sample: TwoArms) -> bool:
@@ -208,12 +200,7 @@ def _has_few_replicates(sample: TwoArms) -> bool:
 
 
 def _comparison(
-    sample: TwoArms,
-    statistic: str,
-    design: Design,
-    reason: str,
-    arms: Arms | None,
-    spreads: dict[str, Spread] | None,
+    sample: TwoArms, statistic: str, design: Design, reason: str, arms: Arms | None, spreads: dict[str, Spread] | None
 ) -> Comparison:
     baseline, other = sample.baseline, sample.treatment
     evidence: Evidence | None = None
@@ -274,7 +261,7 @@ def _arms(sample: TwoArms, make: Make, design: Design) -> Arms | None:
     blocks = (first, first if sample.paired else blocks_of(arms[1], generator, MOST_BLOCKS))
     stratum_shares = _shares(sample, design.shares)
     made = [make(arm, block, _scaled(arm, stratum_shares)) for arm, block in zip(arms, blocks, strict=True)]
-    return Arms(made, blocks, stratum_shares, sample.paired, generator)
+    return Arms(made, blocks, stratum_shares, json.dumps(generator.bit_generator.state))
 
 
 def _scaled(arm: ArmRows, shares: Values | None) -> Values:

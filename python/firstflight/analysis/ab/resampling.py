@@ -8,6 +8,7 @@ the blocks do (variance and third moment are kept on average), and with that man
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -92,17 +93,10 @@ def blocks_of(arm: ArmRows, generator: np.random.Generator, most: int) -> Blocks
     return Blocks(of.astype(np.int64), starts, groups)
 
 
-_State = tuple[str, tuple[tuple[str, int], ...], int, int]
-Key = tuple[_State, tuple[tuple[int, ...], ...]]
-"""Of draws: the generator's state, and of each arm the sizes of its strata."""
-
-
-def key_of(of: Sequence[Blocks], generator: np.random.Generator) -> Key:
-    """What alone decides on the draws: comparisons of the same units from the same seed share them."""
-    state = generator.bit_generator.state
-    words = tuple(state["state"].items())
-    sizes = tuple(tuple(map(int, blocks.sizes)) for blocks in of)
-    return (state["bit_generator"], words, state["has_uint32"], state["uinteger"]), sizes
+Key = tuple[str, tuple[tuple[int, ...], ...]]
+"""What alone decides on draws, so that comparisons of the same units from the same seed share them: the generator's
+state, and of each arm the sizes of its strata.
+"""
 
 
 def drawn(of: Sequence[Sequence[Sums]], key: Key, resamples: int) -> list[list[Values]]:
@@ -111,7 +105,7 @@ def drawn(of: Sequence[Sequence[Sums]], key: Key, resamples: int) -> list[list[V
     """
     by_arm = []
     for arm, parts in enumerate(zip(*of, strict=True)):
-        # Comparisons with the same baseline have it once.
+        # Comparisons with the same baseline have it once, as each the product of two columns.
         rows: dict[bytes, tuple[int, Values]] = {}
         places = [[rows.setdefault(row.tobytes(), (len(rows), row))[0] for row in sums.columns] for sums in parts]
         columns = np.reshape([row for _, row in rows.values()], (-1, sum(key[1][arm])))
@@ -131,10 +125,9 @@ def drawn(of: Sequence[Sequence[Sums]], key: Key, resamples: int) -> list[list[V
 @lru_cache(maxsize=_KEPT)
 def draws(key: Key, resamples: int) -> list[list[npt.NDArray[np.uint8]]]:
     """The number of draws of each block, of each arm: in pieces of shape (some resamples, blocks)."""
-    (name, words, has_half, half), sizes = key
-    bits = getattr(np.random, name)()
-    bits.state = {"bit_generator": name, "state": dict(words), "has_uint32": has_half, "uinteger": half}
-    generator = np.random.Generator(bits)
+    state, sizes = key
+    generator = np.random.default_rng()
+    generator.bit_generator.state = json.loads(state)
     at_once = max(1, _AT_ONCE // max(map(sum, sizes)))
     pieces = [[np.ones((1, sum(of)), dtype=np.uint8) for of in sizes]]
     for first in range(0, resamples, at_once):
@@ -170,11 +163,9 @@ class Sums:
         self._means = np.add.reduceat(distinct, blocks.starts, axis=1) / blocks.sizes
         centered = distinct - np.repeat(self._means, blocks.sizes, axis=1)
         self._varying = np.flatnonzero(centered.any(axis=1))
-        left, right = np.triu_indices(len(self._varying))
-        self._left, self._right = left, right
         centered = centered[self._varying]
         # About the means: the difference of two nearly equal arms must not drown in rounding.
-        self.columns = np.concatenate([centered, centered[left] * centered[right]])
+        self.columns = np.concatenate([centered, *(centered * column for column in centered)])
         """To be summed over drawn blocks, shape (some columns, blocks)."""
 
     def of(self, drawn: Values) -> Values:
@@ -192,16 +183,14 @@ class Sums:
         (combinations, combinations, resamples).
         """
         slopes = self._once @ slopes
-        found = np.zeros((len(slopes), len(slopes), drawn.shape[2]))
-        # The place of the product of two columns.
-        products = np.zeros((len(self._varying),) * 2, dtype=np.int64)
-        products[self._left, self._right] = products[self._right, self._left] = np.arange(len(self._left))
+        varying, resamples = len(self._varying), drawn.shape[2]
+        found = np.zeros((len(slopes), len(slopes), resamples))
         for stratum, (total, size) in enumerate(zip(self._totals(drawn), self._blocks.sizes, strict=True)):
-            off, squares = np.split(drawn[stratum], [len(self._varying)])
-            covariance = (squares - off[self._left] * off[self._right] / size) * (size / max(size - 1, 1))
+            off, products = drawn[stratum, :varying], drawn[stratum, varying:].reshape(varying, varying, resamples)
+            covariance = (products - off[:, None] * off / size) * (size / max(size - 1, 1))
             here = slopes if self._shares is None else self._unscaled(slopes, total, self._shares[stratum])
             here = here[:, self._varying]
-            half = np.einsum("lrn,irn->iln", covariance[products], here)
+            half = np.einsum("lrn,irn->iln", covariance, here)
             found += np.einsum("iln,jln->ijn", half, here)
         return found
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-
-if TYPE_CHECKING:
-    from firstflight.analysis.ab.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +143,8 @@ class ComparedRows:
         self.of_arm = {name: np.flatnonzero((self.frame[_ARM] == name).to_numpy()) for name in arms}
         self._of_names: dict[tuple[str, ...], tuple[Values, Mask, Mask]] = {}
         self._inside: dict[tuple[str, object], Mask] = {}
-        self.made: dict[tuple[object, ...], Comparison] = {}
-        """What was compared of them, by the request."""
+        self.made: dict[tuple[object, ...], Any] = {}
+        """Comparisons of them, by the request."""
 
     def inside(self, column: str, value: object) -> Mask:
         """Of each row whether it has that value."""
