@@ -20,6 +20,7 @@ from firstflight.records import output
 from firstflight.records.schema import first_transfers
 from firstflight.scenario import Scenario
 from firstflight.scenario.cell import check_seed
+from firstflight.scenario.datagrams import DatagramApplication
 from firstflight.studies.varied import SingleScenario
 
 if TYPE_CHECKING:
@@ -265,6 +266,8 @@ class Trace:
         segments = with_handshake(first_connection(self._tables, self.scenario), self._tables, self.scenario)
         if segments.is_empty():
             name, duration = self.scenario.name, self.scenario.duration
+            if isinstance(self.scenario.application[0], DatagramApplication):
+                raise RequestError(f"{name}: the first application sends datagrams; trace --pcap F writes them")
             raise RequestError(f"{name}: no connection starts within {duration}; make the duration longer")
         return segments
 

@@ -107,11 +107,13 @@ def test_a_shell_completes_commands() -> None:
     assert (done.stdout.strip(), done.stderr) == ("observe", "")
 
 
+VOICE = Path(__file__).parents[2] / "examples/voice.toml"
 WRONG_REQUESTS = [
     (("run", "rfc2451"), 'unknown study "rfc2451"; did you mean "rfc2415"?'),
     (("run", "nowhere.toml"), 'there is no file "nowhere.toml"'),
     (("run", "no/such/thing"), 'there is no file "no/such/thing"'),
     (("run", "."), '"." is a directory; name a scenario file'),
+    (("trace", str(VOICE)), "voice: the first application sends datagrams; trace --pcap F writes"),
     (("trace", "."), '"." is a directory; name a scenario file'),
     (
         ("run", "{small}", "--set", "mtu=900B", "--vary", "mtu=800B,700B"),

@@ -137,6 +137,14 @@ def test_years_without_connections_take_no_time() -> None:
     assert len(found.moments) < 50 * 3700
 
 
+def test_a_log_whose_hosts_never_come_again_says_so(firstflight: Program, tmp_path: Path) -> None:
+    line = '10.0.{}.{} - - [10/Oct/2025:13:{:02d}:{:02d} +0000] "GET / HTTP/1.1" 200 45658 "-" "UA"\n'
+    log = tmp_path / "access.log"
+    log.write_text("".join(line.format(n % 200, n % 250, n // 60, n % 60) for n in range(3000)))
+    done = firstflight("guard", "rehearse", log, "--loss", "2%", "--period", "60s", "--least", "50")
+    assert "verdict: no host came again after its window was raised" in done.out
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -18,6 +18,7 @@ from firstflight.records import output
 from firstflight.report.figure import drawing, format_of
 from firstflight.tracing import Trace
 
+_MOST_ROUNDS = 20
 _DOWNLOAD = Path(explain.__file__).with_name("download.toml")
 
 
@@ -56,8 +57,10 @@ def command(
     show(title)
     for of in transfers:
         show(f"\n{heading(of)}")
-        for sent in of.rounds:
+        for sent in of.rounds[:_MOST_ROUNDS]:
             show(f"  {line(sent, of)}")
+        if len(of.rounds) > _MOST_ROUNDS:
+            show(f"  and {len(of.rounds) - _MOST_ROUNDS} more")
     sentences = [first_flight(transfers), comparison(transfers), cost(transfers)]
     show("\n" + "\n".join(filter(None, sentences)))
     if out is not None:
