@@ -4,7 +4,7 @@ import { colors } from "./canvas";
 import type { Drawing } from "./drawing";
 import { element } from "./element";
 import { linkPairs, withLimit } from "./plan";
-import { readPath, readSide, type Side } from "./settings";
+import { numbers, readPath, readSide, type Side } from "./settings";
 import { SIDES } from "./simulations";
 import type { State } from "./state";
 import { escaped } from "./svg";
@@ -149,7 +149,7 @@ function pathKeys({ start, settings: { path } }: State): Record<string, string> 
     reverse.push("loss=0.0");
   }
   if (path.lose !== was.lose) {
-    link["loss_list"] = `[${path.lose.split(/[\s,]+/).filter((word) => word !== "").join(", ")}]`;
+    link["loss_list"] = `[${numbers(path.lose).join(", ")}]`;
     reverse.push("loss_list=[]");
   }
   if (reverse.length > 0) link["reverse"] = `{${reverse.join(", ")}}`;

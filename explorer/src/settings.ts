@@ -107,6 +107,11 @@ function fit(key: string, value: number): number {
   return value;
 }
 
+/** Unfit for a word that is not one of those that the knob called `name` offers: a link may hold any. */
+function among(name: string, value: string, choices: readonly string[], key?: string): void {
+  if (!choices.includes(value)) throw new Unfit(`${name}: ${value} is not one of ${choices.join(", ")}`, key);
+}
+
 /** Where the data's bottleneck is: the slowest link, and on it the way of the data. */
 function bottleneck(plan: Plan): { way: Link; back: Link } {
   const pairs = linkPairs(plan.network);
@@ -166,6 +171,13 @@ export function write(start: Start, path: Path, side: Side): Plan {
   const plan = structuredClone(start.plan);
   const [was, own] = [readPath(start), readSide(start)];
   fit("seed", path.seed);
+  among("neighbor", path.neighbor, [NO_NEIGHBOR, ...Object.keys(start.neighbors)], "neighbor");
+  among("queue", path.queue, [...new Set([was.queue, ...start.queues.map(({ kind }) => kind)])], "queue");
+  among("limit in", path.limit_unit, ["packets", "kB"], "limit_unit");
+  among("chain", side.chain, [...new Set([own.chain, NO_TLS, ...Object.keys(start.chains)])]);
+  among("profile", side.profile, [...Object.keys(start.profiles), AS_GIVEN]);
+  among("start-up", side.startup, start.startup.map(({ scheme }) => scheme));
+  among("congestion control", side.cc, start.congestion_control.map(({ algorithm }) => algorithm));
   writePath(plan, start, path, was);
   const application = plan.applications[0];
   if (application === undefined) throw new Unfit("the scenario has no application");
@@ -175,7 +187,6 @@ export function write(start: Start, path: Path, side: Side): Plan {
     const handshakes = start.chains[side.chain];
     delete application.handshakes;
     if (handshakes !== undefined) application.handshakes = handshakes;
-    else if (side.chain !== NO_TLS) throw new Unfit(`chain: ${side.chain} is not one of ${[NO_TLS, ...Object.keys(start.chains)].join(", ")}`);
   }
   for (const end of ["client_tcp", "server_tcp"] as const) {
     const chosen = side.profile === own.profile ? undefined : start.profiles[side.profile];
@@ -196,8 +207,7 @@ export function write(start: Start, path: Path, side: Side): Plan {
     }
   }
   if (path.neighbor !== NO_NEIGHBOR) {
-    const neighbor = start.neighbors[path.neighbor]?.plan;
-    if (neighbor === undefined) throw new Unfit(`neighbor: ${path.neighbor} is not one of ${[NO_NEIGHBOR, ...Object.keys(start.neighbors)].join(", ")}`, "neighbor");
+    const neighbor = start.neighbors[path.neighbor]!.plan;
     const { client_hosts = null, server_hosts = null, direction } = application;
     const way = direction === "upload" && neighbor.direction === "download" ? { direction } : {};
     plan.applications.push({ ...structuredClone(neighbor), ...way, client_hosts, server_hosts, name: "neighbor" });
@@ -233,8 +243,10 @@ function writePath(plan: Plan, start: Start, path: Path, was: Path): void {
 }
 
 /** "3 14": ascending numbers of data packets. */
-function numbers(text: string): number[] {
+export function numbers(text: string): number[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  const wrong = words.find((word) => !/^\d+$/.test(word));
+  if (wrong !== undefined) throw new Unfit(`loss list: ${wrong} is not the number of a packet`, "lose");
   const listed = [...new Set(words.map((word) => fit("lose", Number(word))))];
   return listed.sort((one, two) => one - two);
 }

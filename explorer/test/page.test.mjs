@@ -145,6 +145,29 @@ test("a setting that makes no sense is refused in one sentence", async (t) => {
   assert.equal(await text(wrong, "#problem"), "rate: -0.000004 Mbit/s is not from 0.001 to 100,000 Mbit/s.");
 });
 
+for (const [fragment, problem] of [
+  ["a.cc=foo", /^A: congestion control: foo is not one of .*cubic/],
+  ["b.startup=foo", /^B: start-up: foo is not one of window, /],
+  ["a.profile=foo", /^A: profile: foo is not one of .*linux/],
+  ["a.chain=foo", /^A: chain: foo is not one of none, ecdsa, /],
+  ["queue=foo", /^queue: foo is not one of drop_tail, /],
+  ["limit_unit=foo", /^limit in: foo is not one of packets, kB/],
+  ["neighbor=foo", /^neighbor: foo is not one of none, /],
+  ["lose=3+x", /^loss list: x is not the number of a packet/],
+]) {
+  test(`a word of a link that no knob has is said, and no setting is called by it: ${fragment}`, async (t) => {
+    const tab = await opened(t, `#${fragment}`);
+    assert.match(await text(tab, "#problem"), problem);
+    assert.equal(await text(tab, "#verdict"), "");
+  });
+}
+
+test("the command has the loss list as the page took it: ascending, each number once", async (t) => {
+  const tab = await opened(t, "#lose=14,3+3");
+  await tab.waitForFunction(() => document.getElementById("command").textContent.includes("loss_list"));
+  assert.match(await text(tab, "#command"), /loss_list=\[3, 14\]/);
+});
+
 test("a refused side has no drawing and no verdict, and pointing reads the other one", async (t) => {
   const tab = await opened(t, "#loss_percent=1");
   await seeded(tab);
