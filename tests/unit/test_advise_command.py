@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ CASES = len(NAMES)
 FLOWS = least_units("mean") + 100
 WORK = 2 * FLOWS
 VISITS = Path(__file__).resolve().parents[2] / "examples" / "flows" / "visits.log.gz"
-PROGRAM = Path(sys.executable).with_name("firstflight")
 
 
 def some(population: FittedPopulation) -> list[SensitivityCase]:
@@ -268,20 +268,14 @@ def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
     ],
 )
 def test_a_wrong_request_ends_with_status_2_and_one_sentence(
-    flows: Path, tmp_path: Path, arguments: list[str], told: str
+    firstflight: Callable[..., Any], flows: Path, tmp_path: Path, arguments: list[str], told: str
 ) -> None:
     words = [str(flows) if word == "FLOWS" else word for word in arguments]
     out = tmp_path / "out"
-    done = subprocess.run(
-        [str(PROGRAM), "advise", *words, "--out", str(out)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    done = firstflight("advise", *words, "--out", out)
+    assert done.status == 2
+    assert told in done.err
+    assert len(done.err.strip().splitlines()) == 1
     assert not out.exists()
 
 
