@@ -1,11 +1,10 @@
 """`firstflight compare`: two data sets whose difference is known."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,6 @@ from firstflight.advise.comparison_page import answer, interval, light, render
 from firstflight.cli.compare import lines
 from firstflight.errors import RequestError
 
-PROGRAM = Path(sys.executable).with_name("firstflight")
 NEAR_MS, FAR_MS = 30.0, 150.0
 
 
@@ -262,23 +260,22 @@ def test_too_few_connections_are_named_as_the_reason(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tuple[Path, Path]) -> None:
-    before, after = map(str, shifted)
-    done = subprocess.run(
-        [PROGRAM, "compare", before, after, "--out", tmp_path / "out"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "\n".join(lines(compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"))) in (
-        done.stdout
-    )
+def test_the_command_prints_and_stores_every_number(
+    firstflight: Callable[..., Any], tmp_path: Path, shifted: tuple[Path, Path]
+) -> None:
+    before, after = shifted
+    done = firstflight("compare", before, after, "--out", tmp_path / "out")
+    assert done.status == 0, done.err
+    compared = compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%")
+    assert "\n".join(lines(compared)) in done.out
     stored = json.loads((tmp_path / "out" / "comparison.json").read_text(), parse_constant=pytest.fail)
     assert stored["schema"] == 3
     assert stored["after"]["current"]["window"] == 20
     assert "<h1>" in (tmp_path / "out" / "comparison.html").read_text()
     for words in (["compare", before], ["compare", before, after, "--iw", "10"], ["advise"]):
-        refused = subprocess.run([PROGRAM, *words], capture_output=True, text=True)
-        assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 2
+        refused = firstflight(*words)
+        assert refused.status == 2
+        assert refused.err.count("\n") == 2
 
 
 def test_the_page_opens_with_verdict_number_doubt_and_what_removes_it(
