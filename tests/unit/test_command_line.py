@@ -301,6 +301,16 @@ def test_help_does_not_wait_for_polars() -> None:
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.parametrize(("asked", "threads"), [({}, "1\n"), ({"POLARS_MAX_THREADS": "2"}, "2\n")])
+def test_a_report_is_made_with_one_thread_of_polars_unless_asked(asked: dict[str, str], threads: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "POLARS_MAX_THREADS"} | asked
+    script = "from firstflight.cli.app import load; load('report'); import polars; print(polars.thread_pool_size())"
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert found == threads
+
+
 def test_ctrl_c_leaves_a_run_that_continues(small_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [
