@@ -59,7 +59,8 @@ tables, claims, comparisons and traces as HTML; three are in the examples (`pip 
 [advice](../examples/notebooks/advice.ipynb) leads from a log to a recommended window.
 
 A wrong request raises `firstflight.RequestError`, a machine that cannot do it `firstflight.MachineError`, with the
-message of the command line; a quantity such as `Duration` raises ValueError. Only the names below are public.
+message of the command line; a quantity such as `Duration` raises ValueError.
+Polars hangs in a forked process: use `multiprocessing` with "spawn". Only the names below are public.
 """
 # Modules with a part of the page.
 MODULES = ("advise", "observe", "probe", "populations", "analysis.ab", "engines.model", "studies.kernel")
