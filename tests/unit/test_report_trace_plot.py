@@ -203,6 +203,9 @@ def test_several_connections_are_drawn_upon_each_other_in_their_order() -> None:
     ).to_dict()
     panels = picture["vconcat"]
     assert legend(panels[0]) == ["b", "a"]
+    colors = [layer["encoding"]["color"] for layer in panels[0]["layer"] if "color" in layer.get("encoding", {})]
+    abreast = {color["legend"]["columns"] for color in colors if color.get("legend")}
+    assert abreast == {700 // (7 + 40)}, "a longer row would make the picture smaller"
     assert panels[0]["title"]["text"] == ["Two"]
     letters = [layer for layer in panels[0]["layer"] if layer["mark"].get("text") == "R"]
     assert [[row["name"] for row in layer["data"]["values"]] for layer in letters] == [["b"], ["a"]]

@@ -14,6 +14,7 @@ from firstflight.advise.advice import Advice
 from firstflight.advise.budget import Check
 from firstflight.advise.words import Confidence, stopped_by
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import counted
 from firstflight.explore.links import ExplorerLink, put_beside
 from firstflight.records import output
 from firstflight.report import page as report
@@ -83,7 +84,7 @@ def environment() -> jinja2.Environment:
     """Templates of this room, with the words that they share."""
     made = report.environment(Path(__file__).parent)
     made.globals.update(stopped_by=stopped_by, worst=worst)
-    made.filters.update(change=change, span=span, ms=milliseconds, short=short)
+    made.filters.update(change=change, span=span, ms=milliseconds, short=short, counted=counted)
     return made
 
 

@@ -7,11 +7,9 @@ import math
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
-from firstflight.report.figure import Figure, inline
+from firstflight.report.figure import Figure, inline, legend
 from firstflight.report.style import BASE, ORDERED, alt, palette
 
-# Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
-_LETTER, _SYMBOL = 7, 40
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
 
 
@@ -41,9 +39,7 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
     medians = {name: time_s for name, time_s in zip(names, curves["0.50"], strict=True) if math.isfinite(time_s)}
 
     def chart(width: int, height: int) -> alt.Chart:
-        # As many names in a row as fit: a longer row would make the whole picture smaller.
-        abreast = max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))
-        color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=alt.Legend(columns=abreast))
+        color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=legend(names, width))
         across = alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=width // 64, labelOverlap=True))
         up = alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100]))
         lines: alt.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)

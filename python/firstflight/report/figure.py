@@ -16,6 +16,8 @@ from firstflight.records.output import MARK
 from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT, alt
 
 FORMATS = ("svg", "png", "pdf")
+# Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
+_LETTER, _SYMBOL = 7, 40
 Spec = dict[str, Any]
 """A chart or a part of one as Vega-Lite reads it, as JSON. Altair takes 0.7 s to be imported and to make, check and
 copy the charts of an advice, so these are written without it.
@@ -94,6 +96,11 @@ def inline(values: list[dict[str, Any]]) -> alt.Data:
     from firstflight.report.rows import Rows
 
     return Rows(values)
+
+
+def legend(names: list[str], width: int) -> alt.Legend:
+    """With as many names in a row as fit: a longer row would make the whole picture smaller."""
+    return alt.Legend(columns=max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL)))
 
 
 def svg(chart: alt.TopLevelMixin | Spec) -> str:

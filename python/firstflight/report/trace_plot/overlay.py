@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from firstflight.report.figure import inline
+from firstflight.report.figure import inline, legend
 from firstflight.report.style import alt, palette
 from firstflight.report.trace_plot import queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
@@ -33,7 +33,7 @@ def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> alt.Top
     starts, ends = zip(*(connection.span for connection in connections), strict=True)
     panel = Panel(width, min(starts), max(ends))
     names = [plotted.name for plotted in drawn]
-    color, plain = _color(names, alt.Legend()), _color(names, None)
+    color, plain = _color(names, legend(names, width)), _color(names, None)
     panels: list[alt.LayerChart | alt.Chart] = [
         _sequence(names, connections, panel, color, title),
         _cwnd(names, connections, panel, plain),
@@ -43,8 +43,8 @@ def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> alt.Top
     return picture
 
 
-def _color(names: list[str], legend: alt.Legend | None) -> alt.Color:
-    return alt.Color("name:N", sort=names, title=None, scale=palette(names), legend=legend)
+def _color(names: list[str], shown: alt.Legend | None) -> alt.Color:
+    return alt.Color("name:N", sort=names, title=None, scale=palette(names), legend=shown)
 
 
 def _sequence(
