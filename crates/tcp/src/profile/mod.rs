@@ -20,11 +20,12 @@ use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
 use crate::sender::startup::Startup;
 use crate::{MILLISECOND, Nanos, SECOND};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 
 /// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct Profile {
     /// Largest payload of a segment, advertised in the MSS option; 1 to 65535.
     pub mss_bytes: u32,
@@ -119,6 +120,22 @@ pub struct Profile {
     /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse a
     /// SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
     pub retry_stale_syn_ack: bool,
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Profile::serialize(self, serializer)
+    }
+}
+
+// By way of `Value`, so that the long code which is derived is compiled here and once, not in each crate for its readers.
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn read(value: Value) -> Result<Profile, serde_json::Error> {
+            Profile::deserialize(value)
+        }
+        read(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 /// Use of explicit congestion notification.
