@@ -26,8 +26,10 @@ setup: .venv/.pinned .venv/.built
 	RUSTFLAGS="$$RUSTFLAGS $$($(PYTHON) .ci/wheel --flags)" PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# pip would compile the packages' own tests, too, nearly half of what there is.
 .venv/.pinned: .venv/bin/maturin
-	$(PIP) --requirement requirements.txt
+	$(PIP) --no-compile --requirement requirements.txt
+	@$(BIN)/python -W ignore -m compileall -qq -x '/tests/' .venv/lib || true
 	@touch $@
 
 # maturin comes first, so that it builds while pip installs the rest.

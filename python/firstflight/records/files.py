@@ -190,16 +190,13 @@ def _sync(written: Sequence[BinaryIO]) -> None:
     """At once, for the file system to make one commit of them: one after the other, each waits for its own. So they do
     where the system starts no further thread.
     """
+    descriptors = [file.fileno() for file in written]
     try:
-        with ThreadPoolExecutor(len(written)) as pool:
-            list(pool.map(_sync_file, written))
+        with ThreadPoolExecutor(len(descriptors)) as pool:
+            list(pool.map(os.fsync, descriptors))
     except RuntimeError:
-        for file in written:
-            _sync_file(file)
-
-
-def _sync_file(file: BinaryIO) -> None:
-    os.fsync(file.fileno())
+        for descriptor in descriptors:
+            os.fsync(descriptor)
 
 
 @contextlib.contextmanager
