@@ -132,8 +132,8 @@ fn tshark_sees_each_closed_window_each_probe_and_no_mistake() {
     assert!(closed.len() > 10);
     assert_eq!(found["tcp.analysis.zero_window"], closed);
     assert_eq!(found["frame.number"].len(), passing.len());
-    assert_eq!(found["_ws.malformed"], []);
-    assert_eq!(found["tcp.checksum_bad.expert"], []);
+    assert!(found["_ws.malformed"].is_empty());
+    assert!(found["tcp.checksum_bad.expert"].is_empty());
     assert_eq!(found["tcp.analysis.retransmission"], ours(&|_, segment| segment.retransmission));
     assert_eq!(found["tcp.analysis.keep_alive"].len(), probes as usize);
 }
