@@ -21,7 +21,26 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.
     """
-    return _simulated(cell, seed, first_replicate, replicates)
+    from firstflight import _native
+
+    cell.scenario.over_tcp("the simulator")
+    if cell.capture:
+        cell.scenario.one_network(_CAPTURE)
+    try:
+        result = _native.simulate(cell.plan, seed, first_replicate, replicates, cell.capture)
+    except (ValueError, OverflowError) as error:
+        raise RequestError(f'scenario "{cell.scenario.name}": {error}') from None
+    names = {
+        "application": result["names"]["applications"],
+        "link": result["names"]["links"],
+        "old_state": result["names"]["states"],
+        "new_state": result["names"]["states"],
+        "trigger": result["names"]["triggers"],
+        "unit": list(COUNTED),
+        "dimension": list(DIMENSIONS),
+    }
+    tables = {name: from_native(name, columns, names) for name, columns in result["tables"].items()}
+    return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:
@@ -29,7 +48,7 @@ def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.D
 
     RequestError for a population.
     """
-    return _simulated(Cell({}, scenario, capture=True), seed, replicate, 1)
+    return run_cell(Cell({}, scenario, capture=True), seed, 1, replicate)
 
 
 def capture_packets(
@@ -56,26 +75,3 @@ def capture_packets(
         raise RequestError(f'scenario "{scenario.name}": {error}') from None
     except OSError as error:
         raise MachineError(str(error)) from None
-
-
-def _simulated(cell: Cell, seed: int, first_replicate: int, replicates: int) -> dict[str, pl.DataFrame]:
-    from firstflight import _native
-
-    cell.scenario.over_tcp("the simulator")
-    if cell.capture:
-        cell.scenario.one_network(_CAPTURE)
-    try:
-        result = _native.simulate(cell.plan, seed, first_replicate, replicates, cell.capture)
-    except (ValueError, OverflowError) as error:
-        raise RequestError(f'scenario "{cell.scenario.name}": {error}') from None
-    names = {
-        "application": result["names"]["applications"],
-        "link": result["names"]["links"],
-        "old_state": result["names"]["states"],
-        "new_state": result["names"]["states"],
-        "trigger": result["names"]["triggers"],
-        "unit": list(COUNTED),
-        "dimension": list(DIMENSIONS),
-    }
-    tables = {name: from_native(name, columns, names) for name, columns in result["tables"].items()}
-    return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}
