@@ -158,6 +158,7 @@ WRONG_REQUESTS = [
     (("trace", "{small}", "--pcap", "x", "--at", "server", "--link", "hub"), "either --at an end or on a --link"),
     (("trace", "{small}", "--pcap", "x", "--link", "hub"), 'there is no link "hub" in this network; it has'),
     (("trace", "{small}", "--pcap", "-"), "packets are written to a file"),
+    (("probe", "--list", "nowhere.txt"), '--list: "nowhere.txt" cannot be read: No such file'),
     (("compare", "a", "b"), 'there is no file "a"'),
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),

@@ -46,6 +46,8 @@ def command(
 def _read(listed: Path) -> list[str]:
     try:
         lines = listed.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise RequestError(f'--list: "{listed}" cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
         raise RequestError(f'--list: "{listed}" is no text in UTF-8') from None
     return [url for line in lines if (url := line.partition("#")[0].strip())]
