@@ -31,8 +31,8 @@ def or_packaged(path: str | os.PathLike[str]) -> Path:
 
 
 def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The text in `path`, UTF-8. Errors as `read_bytes`, and UnicodeDecodeError."""
-    return read_bytes(path, most_bytes).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    """The text in `path`, UTF-8, with a byte order mark or without. Errors as `read_bytes`, and UnicodeDecodeError."""
+    return read_bytes(path, most_bytes).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_beside(name: str, directory: Path | None) -> tuple[Path, str]:

@@ -73,6 +73,13 @@ def test_each_entry_that_is_not_a_pass_says_why() -> None:
             assert path not in LEDGER[section]["pass"], path
 
 
+def test_a_byte_order_mark_as_editors_on_windows_write_it_is_no_part_of_a_script(tmp_path: Path) -> None:
+    script = next((OWN / "idle").glob("*.pkt"))
+    marked = tmp_path / "marked.pkt"
+    marked.write_bytes(b"\xef\xbb\xbf" + script.read_bytes())
+    assert run_script(marked, MICROSECOND_NS).verdict == "pass"
+
+
 def test_a_difference_shows_what_came(tmp_path: Path) -> None:
     text = next(iter(sorted((OWN / "initial_window").glob("rfc3390_*1460*")))).read_text(encoding="utf-8")
     script = tmp_path / "wrong.pkt"
