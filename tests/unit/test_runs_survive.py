@@ -122,6 +122,16 @@ def test_a_directory_holds_one_run_only(tmp_path: Path, change: dict[str, int], 
         firstflight.run(SmallGrid(), only=only, out=tmp_path, **change)  # type: ignore[arg-type]
 
 
+def test_another_scenario_is_told_by_the_keys_that_differ(tmp_path: Path) -> None:
+    before = firstflight.load_scenario(FIXTURES.parents[1] / "examples" / "download.toml")
+    firstflight.run(before, replicates=1, out=tmp_path)
+    other = before.replace("network.links[0].rate", "5Mbit").replace("tcp.initial_window", 3)
+    with pytest.raises(RequestError) as refused:
+        firstflight.run(other, replicates=1, out=tmp_path)
+    changes = "its network.links[0].rate was 10Mbit, now 5Mbit and its tcp.initial_window was not there, now 3"
+    assert f"holds another run: {changes}; choose another --out" in str(refused.value)
+
+
 def test_changed_code_starts_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only = {"clients": [8], "iw": [1]}
     firstflight.run(SmallGrid(), only=only, out=tmp_path)

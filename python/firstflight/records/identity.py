@@ -2,16 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from firstflight.records import machine, schema
 from firstflight.scenario import Cell
+from firstflight.scenario.explain import cut
 
 FORMAT = "firstflight run"
-# A kernel may differ in many settings; these are enough to see that it does.
+# A kernel or a scenario may differ in many settings; these are enough to see that it does.
 _MOST_NAMED = 3
 
 
@@ -48,7 +50,8 @@ class Identity:
         if self.replicates != other["replicates"]:
             sentences.append(f"it has {other['replicates']} replicates a cell, not {self.replicates}")
         if self.scenario != other["scenario"]:
-            sentences.append("its scenario was another")
+            changes = _changes(*(dict(_leaves(tomllib.loads(of or ""))) for of in (other["scenario"], self.scenario)))
+            sentences += changes or ["its scenario was another"]
         if self.vary != other.get("vary"):
             sentences.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
         if self.kept != (other.get("kept") or {}):
@@ -57,12 +60,7 @@ class Identity:
             if code != (before := other["code"].get(engine, code)):
                 sentences.append(f"it was made by another version of the code ({before}, now {code})")
         for engine, facts in self.surroundings.items():
-            before = other["surroundings"].get(engine, facts)
-            names = [name for name in before | facts if before.get(name) != facts.get(name)]
-            sentences += [
-                f"its {name} was {before.get(name, 'not there')}, now {facts.get(name, 'not there')}"
-                for name in names[:_MOST_NAMED]
-            ]
+            sentences += _changes(other["surroundings"].get(engine, facts), facts)
         return sentences
 
     def cell_hash(self, cell: Cell) -> str:
@@ -178,6 +176,27 @@ def check_keys(cells: Sequence[Cell]) -> None:
     for cell in cells:
         if list(cell.key) != names:
             raise ValueError(f"cell keys differ: {list(cell.key)} is not {names}")
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    names = [name for name in before | now if before.get(name) != now.get(name)]
+    return [
+        f"its {name} was {cut(str(before.get(name, 'not there')))}, now {cut(str(now.get(name, 'not there')))}"
+        for name in names[:_MOST_NAMED]
+    ]
+
+
+def _leaves(table: dict[str, Any] | list[Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a document, by their paths as --set has them."""
+    if isinstance(table, list):
+        parts = [(f"{path}[{index}]", value) for index, value in enumerate(table)]
+    else:
+        parts = [(f"{path}.{name}".removeprefix("."), value) for name, value in table.items()]
+    for here, value in parts:
+        if isinstance(value, dict | list) and value:
+            yield from _leaves(value, here)
+        else:
+            yield here, value
 
 
 def _varied(vary: dict[str, list[Any]] | None) -> str:
