@@ -23,13 +23,16 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.initial_window", -3, "tcp.initial_window.segments: -3 is negative"),
     ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
     ("tcp.initial_window", True, "tcp.initial_window: true is not a policy"),
-    ("application.web.clients", True, "application.web.clients: true is no number; write one"),
-    ("application.web.count", True, "application.web.count: true is no number; write one"),
+    ("application.web.clients", True, "application.web.clients: true is not a number"),
+    ("application.web.count", True, "application.web.count: true is not a number"),
     (
         "application.web.inline",
         {"distribution": "lognormal", "median": "3kB", "sigma": False},
-        "application.web.inline.sigma: false is no number; write one",
+        "application.web.inline.sigma: false is not a number",
     ),
+    ("network.bottleneck.loss_list", True, "network.bottleneck.loss_list: true is not a list; write [ ... ]"),
+    ("network.bottleneck.loss_list", [3, True], "network.bottleneck.loss_list: true is not a number"),
+    ("application.web.count", 2**32, "application.web.count: 4294967296 is too large; write at most 4294967295"),
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
     ("tcp.recovery", 3, "tcp.recovery: unknown choice 3; known here: new_reno, reno, scoreboard, tahoe"),
@@ -154,6 +157,13 @@ def test_numbers_of_numpy_and_quantities_are_values_as_those_of_a_file(small: Sc
     changed.tcp.sack = np.True_  # type: ignore[assignment]
     assert changed.tcp.sack is True
     assert Scenario.from_toml(changed.to_toml()) == changed
+
+
+def test_true_is_no_number_where_it_is_assigned_either(small: Scenario) -> None:
+    before = small.application[0].clients
+    with pytest.raises(RequestError, match="clients: true is not a number"):
+        small.application[0].clients = True
+    assert small.application[0].clients is before
 
 
 def test_a_path_that_is_no_text_is_one_sentence(small: Scenario) -> None:

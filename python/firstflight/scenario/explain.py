@@ -55,7 +55,7 @@ def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
         case "greater_than":
             return f"{value} is too small; write more than {context['gt']:g}"
         case "less_than_equal":
-            return f"{value} is too large; write at most {context['le']:g}"
+            return f"{value} is too large; write at most {context['le']:.10g}"
         case "less_than":
             return f"{value} is too large; write less than {context['lt']:g}"
         case "int_type" | "int_parsing" | "int_from_float":

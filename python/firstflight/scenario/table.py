@@ -45,13 +45,12 @@ class ScenarioTable(BaseModel):
                 key = next(key for key in data if key not in known)
                 message = unknown(key, known)
                 raise PydanticCustomError("wrong_key", "{message}", {"message": message, "key": key})
+            table = handler(data)
             for key, value in data.items():
-                # Pydantic takes true for 1.
-                kind = str(known[key].annotation) if isinstance(value, bool) else "bool"
-                if "bool" not in kind and ("int" in kind or "float" in kind):
-                    message = f"{shown(value)} is no number; write one"
+                if message := _number_of_boolean(value, getattr(table, key)):
                     raise PydanticCustomError("wrong_key", "{message}", {"message": message, "key": key})
-        elif not isinstance(data, BaseModel):
+            return table
+        if not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
             keys = required or list(cls.model_fields)[:1]
             message = f"{shown(data)} is not a table: write {{ {', '.join(f'{name} = ...' for name in keys)} }}"
@@ -62,13 +61,23 @@ class ScenarioTable(BaseModel):
         """Assign, checked as in a file; raises RequestError, and then the value is unchanged."""
         if name not in type(self).model_fields:
             raise RequestError(unknown(name, type(self).model_fields))
-        before = dict(self.__dict__)
+        before, value = dict(self.__dict__), as_written(value)
         try:
-            super().__setattr__(name, as_written(value))
-        except ValidationError as error:
+            super().__setattr__(name, value)
+            if message := _number_of_boolean(value, getattr(self, name)):
+                raise ValueError(f"{name}: {message}")
+        except ValueError as error:
             # Checks that see the whole table (low against high) run when pydantic has already assigned.
             self.__dict__.update(before)
-            raise RequestError(sentence(error)) from None
+            raise RequestError(sentence(error) if isinstance(error, ValidationError) else str(error)) from None
+
+
+def _number_of_boolean(given: Any, taken: Any) -> str:
+    """The mistake where pydantic took true for 1, in a list too; empty without one."""
+    if isinstance(given, list) and isinstance(taken, list | tuple):
+        return next(filter(None, map(_number_of_boolean, given, taken)), "")
+    mistaken = isinstance(given, bool) and isinstance(taken, int | float) and not isinstance(taken, bool)
+    return f"{shown(given)} is not a number" if mistaken else ""
 
 
 @dataclass(frozen=True)
