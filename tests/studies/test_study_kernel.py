@@ -114,7 +114,6 @@ def test_a_quantity_cannot_have_the_name_of_a_method_of_quantities(name: str) ->
     ("changed", "problem"),
     [
         ({"grid": "homes"}, '"time" is of a grid "homes"; there is one without a name'),
-        ({"at": {"webs": [8]}}, '"time" has labels at "webs", no key of its grid'),
         ({"title": "Again"}, 'two quantities are called "time"'),
     ],
 )
@@ -185,8 +184,12 @@ def two_dimensions(q: Quantities) -> list[Any]:
         ((), {"quantities": [replace(DONE, by={"client": ["a"]})]}, '"done": client is never "a"; write numbers'),
         ((), {"tables": lambda q: [table("t", "T", "", [])]}, 'table "t" has no quantity; give at least one'),
         ((), {"tables": lambda q: [table("t", "T", "", [q.done, q.done])]}, 'two quantities are called "done"'),
-        ((), {"tables": lambda q: 2 * [table("t", "T", "", [q.done])]}, 'two tables are called "t"; rename one'),
-        ((), {"tables": lambda q: [table("users", "T", "", [q.done])]}, 'two tables are called "users"; rename one'),
+        ((), {"tables": lambda q: 2 * [table("t", "T", "", [q.done])]}, 'table "t" has the name of another table'),
+        ((), {"tables": lambda q: [table("users", "T", "", [q.done])]}, 'table "users" has the name of the records'),
+        ((), {"tables": lambda q: [None]}, "None is no Table; return a list of them"),
+        ((), {"claims": lambda q: [None]}, "None is no ClaimSpec; return a list of them"),
+        ((), {"quantities": [replace(DONE, at={"rtt": [3]})]}, '"done" has labels at "rtt", no key of its grid'),
+        (("keys = {", "kys = {"), {"quantities": [replace(DONE, at={"iw": [3]})]}, 'grid.kys: unknown key "kys"; did'),
         ((), {"tables": lambda q: [q.done]}, "is no Table; return a list of them"),
         (
             (),
@@ -255,9 +258,14 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         (DECLARED.replace('title = "T"', ""), "study.toml: title: this key is missing"),
-        (DECLARED.replace("replicates = 1", "replicates = 0"), "study.toml: replicates: 0 is too small; write more"),
+        (DECLARED.replace("replicates = 1", "replicates = 0"), "replicates: 0 is too small; write at least 1"),
         (DECLARED.replace('["model"]', '["modle"]'), r'study.toml: engines\[0\]: "modle" is not known; write "simul'),
         (DECLARED.replace("= []", '= "None."'), r'study.toml: limitations: "None." is not a list; write \[ ... \]'),
+        (DECLARED.replace("grid = ", 'grid = "a.toml" # '), 'study.toml: grid: "a.toml" is not a table; write { '),
+        (DECLARED.replace("grid = ", "grids = 3 # "), "study.toml: grids: 3 is not a table; write { "),
+        (DECLARED.replace("grid = ", "grids = { x = 3 } # "), "study.toml: grids.x: 3 is not a table; write { "),
+        (DECLARED.replace("grid = ", "grids = {} # "), "study.toml: grids: this is empty; give at least one"),
+        (f"keys = {{ iw = 3 }}\n{DECLARED}", "study.toml: keys.iw: 3 is not a table; write { "),
         (f"{DECLARED}\n[grids.other]", r"study.toml: it has both \[grid\] and \[grids\]; write .grid., or"),
         (DECLARED.replace("grid = ", "gird = "), "study.toml: it has no grid; write .grid."),
         ("title = T", "study.toml: Invalid value"),

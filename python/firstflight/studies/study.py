@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell
+from firstflight.scenario.applications import Count
 from firstflight.scenario.explain import sentence
 from firstflight.scenario.table import ScenarioTable
 
@@ -49,7 +50,10 @@ class _Declared(DeclaredTable):
     question: str
     limitations: list[str]
     engines: list[EngineName] = Field(min_length=1)
-    replicates: PositiveInt
+    replicates: Count
+    grid: dict[str, Any] | None = None
+    grids: dict[str, dict[str, Any]] | None = Field(None, min_length=1)
+    keys: dict[str, dict[str, Any]] | None = None
 
 
 class Study(ABC):

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -141,6 +142,8 @@ class DeclaredStudy(Study):
         keys = {*self._keys(engine), EXPERIMENT}
         for of in quantities:
             for key, labels in (of.at or {}).items():
+                if key not in coordinates[of.grid]:
+                    raise RequestError(f'{self.name}: quantity "{of.name}" has labels at "{key}", no key of its grid')
                 if unknown := [str(label) for label in labels if label not in coordinates[of.grid][key]]:
                     there = nearest(unknown[0], map(str, coordinates[of.grid][key]))
                     raise RequestError(f'{self.name}: quantity "{of.name}" is at {key} {unknown[0]}; {there}')
@@ -151,10 +154,12 @@ class DeclaredStudy(Study):
         made_up = self._made_up(engine)
         specs: list[ClaimSpec] = self._results(self._claims, made_up, ClaimSpec)
         tables: list[Table] = self._results(self._tables, made_up, Table)
-        self._results(self._answer, made_up, str)
-        names = [*TABLES, *(table.name for table in tables)]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise RequestError(f'{self.name}: two tables are called "{twice[0]}"; rename one')
+        self._results(self._answer, made_up, str, NoneType)
+        names = [table.name for table in tables]
+        for name in names:
+            if name in TABLES or names.count(name) > 1:
+                other = "the records" if name in TABLES else "another table"
+                raise RequestError(f'{self.name}: table "{name}" has the name of {other}; rename it')
         ids = [spec.id for spec in specs]
         for spec in specs:
             if ids.count(spec.id) > 1:
@@ -175,8 +180,8 @@ class DeclaredStudy(Study):
                     '.max(["iw"]), or write needs="value"'
                 )
 
-    def _results(self, function: Of, quantities: Quantities, kind: type) -> list[Any]:
-        """What `function` of the study returns, of this `kind` or empty; RequestError with the line that fails."""
+    def _results(self, function: Of, quantities: Quantities, kind: type, *others: type) -> list[Any]:
+        """What `function` of the study returns, of these types; RequestError with the line that fails."""
         try:
             made = function(quantities)
             results = list(made)
@@ -192,15 +197,14 @@ class DeclaredStudy(Study):
             # That of a missing key is the key alone.
             reason = reason if " " in reason else f"{type(error).__name__}: {reason}"
             raise RequestError(f"{where}: {reason}") from error
-        wrong = [made] if isinstance(made, str) else [of for of in results if not isinstance(of, kind | None)]
+        wrong = [made] if isinstance(made, str) else [of for of in results if not isinstance(of, (kind, *others))]
         if wrong:
             raise RequestError(f"{self.name}: {shown(wrong[0])} is no {kind.__name__}; return a list of them")
         return results
 
     def claim_ids(self, engine: str) -> list[str]:
         """Ids of the claims for runs of `engine`."""
-        specs: list[ClaimSpec] = list(self._claims(self._made_up(engine)))
-        return [spec.id for spec in specs]
+        return [spec.id for spec in self._results(self._claims, self._made_up(engine), ClaimSpec)]
 
     def _made_up(self, engine: str) -> Quantities:
         """The quantities of runs of `engine` with made-up values."""
@@ -232,16 +236,16 @@ class DeclaredStudy(Study):
         """The claims with their verdicts. Without `listed` this is faster, and the reason of a claim that cannot be
         checked names all missing cells, not only those that it needs.
         """
-        claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
-        return judge(claims, self.quantities(run), listed=listed)
+        return judge(lambda q: self._results(self._claims, q, ClaimSpec), self.quantities(run), listed=listed)
 
     def tables(self, run: Run) -> list[Table]:
         """The tables with data."""
-        return [table for table in self._tables(self.quantities(run)) if not table.frame.is_empty()]
+        tables = self._results(self._tables, self.quantities(run), Table)
+        return [table for table in tables if not table.frame.is_empty()]
 
     def figures(self, run: Run) -> list[Figure]:
         """The figures with data."""
-        figures = self._results(self._figures, self.quantities(run), Figure) if run.cells else []
+        figures = self._results(self._figures, self.quantities(run), Figure, NoneType) if run.cells else []
         return [figure for figure in figures if figure]
 
     def answer(self, run: Run) -> list[str]:
@@ -298,15 +302,13 @@ def _check_columns(where: str, of: Quantity, records: str, keys: set[str], label
 
 
 def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: str) -> Sequence[Quantity]:
-    """RequestError for a quantity of a grid or a key that study.toml does not declare, and for two of one name."""
+    """RequestError for a quantity of a grid that study.toml does not declare, and for two of one name."""
     grids = declared.get("grids") or {"": declared["grid"]}
     names = [of.name for of in quantities]
     for of in quantities:
         if of.grid not in grids:
             there = "there is one without a name" if "" in grids else f"there are {', '.join(grids)}"
             raise RequestError(f'{study}: quantity "{of.name}" is of a grid "{of.grid}"; {there}')
-        if unknown := [key for key in of.at or {} if key not in grids[of.grid]["keys"]]:
-            raise RequestError(f'{study}: quantity "{of.name}" has labels at "{unknown[0]}", no key of its grid')
         if names.count(of.name) > 1:
             raise RequestError(f'{study}: two quantities are called "{of.name}"; give each its own name')
     return quantities

@@ -423,7 +423,7 @@ class Quantities:
         return {quantity: Filling(quantity, array) for quantity, array in self._measured.values()}
 
     def absent(self) -> dict[str, xr.DataArray]:
-        """By grid in which any does: whether a cell lacks data for a quantity; the dimensions are the grid's keys."""
+        """By grid with a gap: whether a cell lacks data for a quantity; the dimensions are the grid's keys."""
         grid_gaps: dict[str, list[xr.DataArray]] = {}
         for quantity, filling in self._fillings.items():
             gaps = filling.gaps

@@ -81,9 +81,9 @@ def _lookup(array: xr.DataArray | None, of: xr.DataArray, where: str) -> Callabl
     for key in keys:
         if key not in of.dims:
             raise RequestError(f'{where} has the dimension "{key}"; the quantity has {_dims(of)}')
-        text = [array[key].dtype.kind in "OUT" for array in (array, of)]
-        if text[0] != text[1] and of.sizes[key]:
-            raise RequestError(f"{where} has {'text' if text[0] else 'numbers'} as {key}, and the quantity has not")
+        text, of_text = (labels[key].dtype.kind in "OUT" for labels in (array, of))
+        if text != of_text and of.sizes[key]:
+            raise RequestError(f"{where} has {'text' if text else 'numbers'} as {key}, and the quantity has not")
     places = itertools.product(*(map(plain, array[key].values) for key in keys))
     values = dict(zip(places, array.values.ravel().tolist(), strict=True))
     return lambda row: values.get(tuple(row[key] for key in keys))
