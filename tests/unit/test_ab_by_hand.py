@@ -516,7 +516,7 @@ def test_as_many_resamples_are_drawn_as_are_asked_for_each_of_as_many_blocks() -
 
 def _one_each(values: list[float]) -> tuple[ArmRows, Blocks, np.ndarray[Any, np.dtype[np.float64]]]:
     count = len(values)
-    blocks = Blocks(np.arange(count), np.zeros(1, np.int64), np.array([count]))
+    blocks = Blocks(np.arange(count), np.array([count]))
     column, weight = np.array(values).reshape(-1, 1), np.ones(count)
     return ArmRows(column, weight, np.arange(count), np.zeros(count, np.int64), count, 0, 0, 0), blocks, weight
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from firstflight.analysis.ab import Design, compare, resampling
+from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.ab.sample import Values
 
 if not any("numpy" in library["filepath"] for library in threadpool_info()):
@@ -26,11 +26,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
     """The number of threads during each product of a resampling."""
     found: list[set[int]] = []
 
+    multiply = np.matmul
+
     def noted(left: Values, right: Values, out: Values) -> Values:
         found.append(_threads())
-        return np.matmul(left, right, out=out)
+        return multiply(left, right, out=out)
 
-    monkeypatch.setattr(resampling, "matmul", noted)
+    monkeypatch.setattr(np, "matmul", noted)
     return found
 
 

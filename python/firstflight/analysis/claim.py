@@ -94,7 +94,7 @@ class Expectation:
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """RequestError for a range without a value, and for a tolerance that widens none."""
+        """RequestError for a range that holds no finite value, and for a tolerance that is negative or not finite."""
         if not (self.lowest <= self.highest and -math.inf < self.highest and self.lowest < math.inf):
             raise RequestError(f"no value is {self.shown}; write finite numbers, the lower one first")
         if not 0 <= self.tolerance < math.inf:

@@ -16,7 +16,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from numpy import matmul
 from threadpoolctl import ThreadpoolController
 
 from firstflight.analysis.ab.sample import ArmRows
@@ -50,18 +49,22 @@ _KEPT = 40
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks to draw from, sorted by stratum. `of`: the place here of each block of the arm; `starts`: first
-    place of each stratum, `sizes`: how many it has.
+    """The blocks to draw from, sorted by stratum. `of`: the place here of each block of the arm; `sizes`: how many each
+    stratum has.
     """
 
     of: Places
-    starts: Places
     sizes: Places
 
     @property
     def count(self) -> int:
         """Their number."""
         return int(self.sizes.sum())
+
+    @property
+    def starts(self) -> Places:
+        """First place of each stratum."""
+        return np.cumsum(self.sizes) - self.sizes
 
     @property
     def freedom(self) -> int:
@@ -83,14 +86,10 @@ def blocks_of(arm: ArmRows, generator: np.random.Generator, most: int) -> Blocks
     if not sizes.all():
         raise ValueError("a stratum has no block")
     if arm.blocks <= most:
-        of = np.arange(arm.blocks, dtype=np.int64)
-        return Blocks(of, np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64), sizes)
+        return Blocks(np.arange(arm.blocks), sizes)
     groups = np.minimum(sizes, np.maximum(2, sizes * most // arm.blocks))
-    starts = np.concatenate([[0], np.cumsum(groups)[:-1]]).astype(np.int64)
-    of = np.concatenate(
-        [start + generator.permutation(size) % group for start, size, group in zip(starts, sizes, groups, strict=True)]
-    )
-    return Blocks(of.astype(np.int64), starts, groups)
+    places = [generator.permutation(size) % group for size, group in zip(sizes, groups, strict=True)]
+    return Blocks(np.concatenate(places) + np.repeat(np.cumsum(groups) - groups, sizes), groups)
 
 
 Key = tuple[str, tuple[tuple[int, ...], ...]]
@@ -116,7 +115,7 @@ def drawn(of: Sequence[Sequence[Sums]], key: Key, resamples: int) -> list[list[V
             counts = piece[arm].astype(np.float64)
             for stratum, (end, size) in enumerate(zip(ends, key[1][arm], strict=True)):
                 inside = slice(end - size, end)
-                matmul(columns[:, inside], counts[:, inside].T, out=found[stratum, :, done : done + len(counts)])
+                np.matmul(columns[:, inside], counts[:, inside].T, out=found[stratum, :, done : done + len(counts)])
             done += len(counts)
         by_arm.append([found[:, place] for place in places])
     return [list(of_arms) for of_arms in zip(*by_arm, strict=True)]

@@ -169,7 +169,7 @@ def _percentiles(quantity: Sampled, rows: pl.DataFrame, labels: Labels, drawn: A
     others = {key: of for key, of in labels.items() if key != PERCENTILE}
     percentiles = np.full([*map(len, labels.values()), len(drawn)], np.nan)
     count = drawn.shape[-1]
-    blocks = Blocks(np.arange(count), np.zeros(1, dtype=np.int64), np.array([count]))
+    blocks = Blocks(np.arange(count), np.array([count]))
     for place in itertools.product(*(enumerate(of) for of in others.values())):
         here = [pl.col(key) == label for key, (_, label) in zip(others, place, strict=True)]
         units = rows if quantity.where is None else rows.filter(quantity.where)
