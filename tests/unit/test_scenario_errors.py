@@ -31,7 +31,7 @@ WRONG: list[tuple[str, Any, str]] = [
         "application.web.inline.sigma: false is not a number",
     ),
     ("network.bottleneck.loss_list", True, "network.bottleneck.loss_list: true is not a list; write [ ... ]"),
-    ("network.bottleneck.loss_list", [3, True], "network.bottleneck.loss_list: true is not a number"),
+    ("network.bottleneck.loss_list", [True, 3], "network.bottleneck.loss_list: true is not a number"),
     ("application.web.count", 2**32, "application.web.count: 4294967296 is too large; write at most 4294967295"),
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
