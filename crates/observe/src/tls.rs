@@ -230,8 +230,8 @@ impl Handshake {
         matches!(self.stage, Stage::Finished { .. } | Stage::Asked { .. })
     }
 
-    /// A record of the flight with the server's hello, from its header: whether keys of an earlier connection are used. In 1.3 the
-    /// hello has them (RFC 8446 §4.2.11); up to 1.2 no certificate follows it (RFC 5246 §7.3).
+    /// A record of the flight with the server's hello, from its header: whether keys of an earlier connection are used.
+    /// In 1.3 the hello has them (RFC 8446 §4.2.11); up to 1.2 no certificate follows it (RFC 5246 §7.3).
     fn see_resumption(&mut self, record: &[u8]) {
         let message = record.get(HEADER).copied();
         if self.is_old {

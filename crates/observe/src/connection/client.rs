@@ -1,6 +1,6 @@
 //! Packets from the client: acknowledgments and requests.
 
-use super::{Connection, Side};
+use super::Connection;
 use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tls};
 
 impl Connection {
@@ -28,9 +28,8 @@ impl Connection {
         match told.sent {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least;
-                let late = self.to_client.add(time - sent, told.lone);
-                let acknowledgments = &mut self.acknowledgments[Side::Client as usize];
-                self.clock_was_set |= acknowledgments.add(seen, position - before, time - sent, late);
+                self.late |= self.to_client.add(time - sent, told.lone);
+                self.acknowledgments.add(seen, position - before, time - sent);
                 let idle = idle.or(self.to_client.least).unwrap_or_default();
                 if told.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.

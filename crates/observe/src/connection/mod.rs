@@ -37,27 +37,22 @@ pub(crate) enum Side {
     Server,
 }
 
-/// The acknowledgments of an end in the capture.
+/// The client's acknowledgments of data in the capture.
 #[derive(Clone, Copy, Default, Debug)]
 struct Acknowledgments {
-    /// One at least is a segment without data, apart from that of the handshake.
+    /// One at least is a segment without data, so the capture has those.
     alone: bool,
-    /// Before that: the longest time that one on a segment with data took, and the most bytes that it covered.
+    /// The longest time that one took, and the most bytes that one covered.
     longest: i64,
     most: i64,
 }
 
 impl Acknowledgments {
-    /// An acknowledgment of `bytes` new ones, `took` after they were sent; `late`: so much that the clock must have been
-    /// set. Returns true if it was.
-    fn add(&mut self, seen: &Seen<'_>, bytes: i64, took: i64, late: bool) -> bool {
+    /// An acknowledgment of `bytes` new ones, `took` after they were sent.
+    fn add(&mut self, seen: &Seen<'_>, bytes: i64, took: i64) {
         // A filter on flags keeps those with a FIN.
         self.alone |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
-        if self.alone {
-            return late;
-        }
         (self.longest, self.most) = (self.longest.max(took), self.most.max(bytes));
-        false
     }
 
     /// True if the capture lacks those without data: RFC 9293 §3.8.6.3 lets an end hold an acknowledgment back for less
@@ -133,8 +128,9 @@ pub(crate) struct Connection {
     /// How often the capture's clock had been set back when it began.
     era: u32,
     clock_was_set: bool,
-    /// Of both ends.
-    acknowledgments: [Acknowledgments; 2],
+    /// An acknowledgment came so late that the clock was set, unless the capture lacks those without data.
+    late: bool,
+    acknowledgments: Acknowledgments,
     unseen: bool,
     /// Offset of its first packet in the file.
     offset: u64,
@@ -190,8 +186,7 @@ impl Connection {
     /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor retransmitted, as
     /// every sender would: the clock was set, or the capture stood still.
     pub(crate) fn is_cut_off(&mut self, stage: usize) -> bool {
-        let alone = self.acknowledgments[Side::Client as usize].alone;
-        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting() && alone;
+        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting() && self.acknowledgments.alone;
         self.clock_was_set |= cut_off;
         cut_off
     }

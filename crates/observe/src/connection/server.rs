@@ -1,6 +1,6 @@
 //! Packets from the server: responses and TLS handshakes.
 
-use super::{Connection, Side};
+use super::Connection;
 use crate::{
     first_flight::{FirstFlight, Sight},
     packet::Seen,
@@ -21,11 +21,8 @@ impl Connection {
     /// The server acknowledges the client's data.
     pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
-        let before = self.client_sends.delivered();
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
-            let late = self.to_server.add(time - sent, false);
-            let acknowledgments = &mut self.acknowledgments[Side::Server as usize];
-            self.clock_was_set |= acknowledgments.add(seen, position - before, time - sent, late);
+            self.late |= self.to_server.add(time - sent, false);
         }
         None
     }

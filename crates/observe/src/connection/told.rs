@@ -1,6 +1,6 @@
 //! The rows of a connection: one per response, and one when it is over.
 
-use super::{Connection, Side};
+use super::Connection;
 use crate::{
     busy::with_headers,
     problems::Trouble,
@@ -56,11 +56,10 @@ impl Connection {
 
     /// Reports a finished connection. Returns a problem with it, and the place where it began.
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
-        if self.clock_was_set {
+        if self.clock_was_set || self.late && self.acknowledgments.alone {
             return Some((Trouble::ClockSet, self.offset));
         }
-        let acknowledgments = self.acknowledgments[Side::Client as usize];
-        if acknowledgments.are_missing(self.to_client.least.unwrap_or_default(), self.segment_bytes()) {
+        if self.acknowledgments.are_missing(self.to_client.least.unwrap_or_default(), self.segment_bytes()) {
             return Some((Trouble::Unacknowledged, self.offset));
         }
         let mut secures = self.secures.take().filter(|_| !self.early_data);

@@ -527,9 +527,9 @@ fn a_connection_during_which_the_clock_was_set_forward_is_left_out_and_told() {
     }
 }
 
-/// A capture at the server of a handshake and four responses of `segments` segments. The second request comes at once, the others are
-/// `apart`; without the client's acknowledgments that carry no data if `filtered`.
-fn answers(segments: u32, apart: i64, filtered: bool) -> Told {
+/// A capture at the server of a handshake and four responses of `segments` segments. The second request comes
+/// immediately, the others are `apart`; without the client's acknowledgments that carry no data if `filtered`.
+fn answers(segments: u32, apart: i64, filtered: bool) -> Vec<Frame> {
     let mut frames = download(0, 40_000, 80 * MS, 0, 0);
     frames.truncate(3);
     for index in 0..4 {
@@ -543,20 +543,30 @@ fn answers(segments: u32, apart: i64, filtered: bool) -> Told {
             frames.push(raw(now + 42 * MS, &segment(false, 200 + asked, 500 + sent + segments * 1000, ACK, 0)));
         }
     }
-    told(&frames)
+    frames
 }
 
 #[test]
 fn a_connection_without_the_acknowledgments_that_carry_no_data_is_left_out() {
     // A client may hold its acknowledgment back until its next request, but not for long, and not for many segments.
     for (segments, apart, lacks) in [(2, 100, false), (2, 900, true), (2, 30_000, true), (10, 100, true)] {
-        let filtered = answers(segments, apart * MS, true);
+        let filtered = told(&answers(segments, apart * MS, true));
         let expected = if lacks { vec![(Trouble::Unacknowledged, 1)] } else { Vec::new() };
         assert_eq!(left_out(&filtered), expected, "{segments} segments, {apart} ms apart");
-        let whole = answers(segments, apart * MS, false);
+        let whole = told(&answers(segments, apart * MS, false));
         assert!(whole.problems.is_empty(), "{:?}", whole.problems);
         assert_eq!((filtered.connections.len(), whole.connections.len()), (usize::from(!lacks), 1));
     }
+}
+
+#[test]
+fn a_clock_that_is_set_forward_between_a_request_and_its_answer_is_found_without_timestamps() {
+    let mut frames = answers(2, 100 * MS, false);
+    // From the answer to the third request on.
+    for (time, ..) in &mut frames[12..] {
+        *time += 9000 * MS;
+    }
+    assert_eq!(left_out(&told(&frames)), [(Trouble::ClockSet, 1)]);
 }
 
 #[test]
