@@ -41,7 +41,7 @@ def test_it_prints_what_was_read_what_is_missing_and_what_was_left_out(run, tmp_
     assert re.search(r"first flight +10 segments \(10, 10\) +8 responses", printed)
     assert re.search(r"retransmissions +0\.\d+% +\d+ of 1,\d{3} segments", printed)
     assert "missing in this format: up_bps, buffer_bytes, loss, timeouts, initial_window_segments" in printed
-    assert re.search(r"left out: 1 x the file ends within a packet.* \(byte \d+\)", printed)
+    assert re.search(r"left out or incomplete: 1 x the file ends within a packet.* \(byte \d+\)", printed)
 
 
 def test_a_file_that_holds_nothing_is_exit_status_2(run, tmp_path):

@@ -77,7 +77,7 @@ def lines(seen: Observation, width: int | None = None) -> list[str]:
     text.append(f"  missing in this format: {', '.join(missing) or 'nothing that advise uses'}")
     if source.ignored:
         text.append(f"  ignored columns: {', '.join(source.ignored)}")
-    text.extend(f"  left out: {problem}" for problem in seen.problems)
+    text.extend(f"  left out or incomplete: {problem}" for problem in seen.problems)
     return text
 
 
