@@ -142,7 +142,7 @@ def test_a_log_whose_hosts_never_come_again_says_so(firstflight: Program, tmp_pa
     log = tmp_path / "access.log"
     log.write_text("".join(line.format(n % 200, n % 250, n // 60, n % 60) for n in range(3000)))
     done = firstflight("guard", "rehearse", log, "--loss", "2%", "--period", "60s", "--least", "50")
-    assert "verdict: no host came again after its window was raised" in done.out
+    assert "verdict: no host connected again while its route raised the window" in done.out
 
 
 @pytest.mark.parametrize(

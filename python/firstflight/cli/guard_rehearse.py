@@ -163,7 +163,7 @@ def verdict(
                 f"{least} needed; rehearse a longer log or give --least {max(int(most.connections / 2), 1)}"
             )
         if any(moment.raised_prefixes for moment in rehearsal.moments):
-            return "no host came again after its window was raised, as a route needs; rehearse a longer log"
+            return "no host connected again while its route raised the window; rehearse a longer log"
         return f"nothing larger was learned from this log with --policy {policy}; --policy static raises immediately"
     if not judged:
         return "undecided: the log has no losses, so no harm could be seen; give --loss 2%, or a capture of the server"
