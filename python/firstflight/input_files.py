@@ -35,6 +35,20 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
     return read_bytes(path, most_bytes).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def named_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """The text in `path`, which a request names. RequestError if it cannot be read."""
+    try:
+        return read_text(path, most_bytes)
+    except FileNotFoundError:
+        raise RequestError(f'there is no file "{path}"') from None
+    except IsADirectoryError:
+        raise RequestError(f'"{path}" is a directory; name a file') from None
+    except OSError as error:
+        raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
+    except UnicodeDecodeError as error:
+        raise RequestError(f'"{path}" is not UTF-8 text: {error.reason} at byte {error.start}') from None
+
+
 def read_beside(name: str, directory: Path | None) -> tuple[Path, str]:
     """Path and text of the file `name`, relative to `directory` or the current one. ValueError if it cannot be read."""
     path = (directory or Path()) / name

@@ -10,6 +10,7 @@ import typer
 from firstflight.cli.terminal import show
 from firstflight.counted import counted, escaped
 from firstflight.errors import RequestError, require_linux
+from firstflight.input_files import named_text
 from firstflight.probe import Answer, Verdict, Window, probe
 from firstflight.probe.judge import handshake_lines
 
@@ -44,12 +45,7 @@ def command(
 
 
 def _read(listed: Path) -> list[str]:
-    try:
-        lines = listed.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise RequestError(f'--list: "{listed}" cannot be read: {error.strerror}') from None
-    except UnicodeDecodeError:
-        raise RequestError(f'--list: "{listed}" is no text in UTF-8') from None
+    lines = named_text(listed).splitlines()
     return [url for line in lines if (url := line.partition("#")[0].strip())]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Network
-from firstflight.input_files import check_is_file, read_text
+from firstflight.input_files import check_is_file, named_text
 
 # Three times a list of all prefixes of the Internet.
 _MOST_BYTES = 100 << 20
@@ -40,11 +40,7 @@ class AsTable:
     def read(cls, path: Path) -> "AsTable":
         """Lines of a prefix and an AS number, separated by blanks or a comma; `#` begins a comment."""
         check_is_file(path)
-        try:
-            lines = read_text(path, _MOST_BYTES).splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"{path} cannot be read as a list of prefixes and AS numbers: {error}") from None
-        return cls(dict(_prefixes(path, lines)))
+        return cls(dict(_prefixes(path, named_text(path, _MOST_BYTES).splitlines())))
 
     def number(self, prefix: Network) -> int | None:
         """The AS of a prefix; None if no entry holds it."""

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, fi
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.input_files import or_packaged, read_text
+from firstflight.input_files import named_text, or_packaged
 from firstflight.populations.applications import preset
 from firstflight.scenario.applications import Application, Arrivals, FileTransfer, RequestResponse, Video, WebPage
 from firstflight.scenario.arms import Arm, arms_plan, check_arms
@@ -143,17 +143,7 @@ class Scenario(ScenarioTable):
     def load(cls, path: str | Path) -> Self:
         """Read a TOML file. RequestError with file, key and the correct form."""
         path = or_packaged(path)
-        try:
-            text = read_text(path)
-        except FileNotFoundError:
-            raise RequestError(f'there is no file "{path}"') from None
-        except IsADirectoryError:
-            raise RequestError(f'"{path}" is a directory; name a scenario file') from None
-        except OSError as error:
-            raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
-        except UnicodeDecodeError as error:
-            raise RequestError(f'"{path}" is not UTF-8 text: {error.reason} at byte {error.start}') from None
-        return cls.from_toml(text, directory=path.parent, source=str(path))
+        return cls.from_toml(named_text(path), directory=path.parent, source=str(path))
 
     @classmethod
     def from_toml(cls, text: str, *, directory: Path | None = None, source: str = "scenario") -> Self:

@@ -8,7 +8,7 @@ from typing import Any
 
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.input_files import or_packaged, read_text
+from firstflight.input_files import named_text, or_packaged
 from firstflight.scenario.document import parsed
 from firstflight.scenario.tcp import Tcp, choices
 
@@ -52,10 +52,8 @@ def scheme(text: str) -> Scheme:
 
 def _of_file(path: Path) -> dict[str, Any]:
     try:
-        table = parsed(read_text(path)).get("tcp")
-    except FileNotFoundError:
-        raise RequestError(f'there is no file "{path}"') from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = parsed(named_text(path)).get("tcp")
+    except tomllib.TOMLDecodeError as error:
         raise RequestError(f'"{path}" cannot be read as TOML: {error}') from None
     if not isinstance(table, dict):
         raise RequestError(f'"{path}" has no [tcp] table; write for example [tcp] and startup = "jump_start"')
