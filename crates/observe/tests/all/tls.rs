@@ -137,7 +137,7 @@ fn hellos_show_key_shares_and_resumption() {
 }
 
 #[test]
-fn what_the_first_hello_does_not_show_of_resumption_is_unknown() {
+fn resumption_is_read_from_the_hello_that_follows_a_retry_and_else_unknown() {
     // RFC 8446 §4.1.3, and the version of draft 16, whose hello has no session.
     let retry = "cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c";
     let retry: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&retry[2 * at..2 * at + 2], 16).unwrap()).collect();
