@@ -46,7 +46,7 @@ class MachineError(FirstflightError):
         self.fix = fix
 
 
-_EXTRAS = {"altair": "figures", "vl_convert": "figures", "scipy": "studies", "xarray": "studies"}
+_EXTRAS = {"vl_convert": "figures", "scipy": "studies", "xarray": "studies"}
 
 
 def missing_extra(module: str) -> MachineError | None:
@@ -57,10 +57,9 @@ def missing_extra(module: str) -> MachineError | None:
 
 def require_figures() -> None:
     """Raise MachineError, before long work, where what draws is not installed."""
-    for module in ("altair", "vl_convert"):
-        missing = missing_extra(module) if find_spec(module) is None else None
-        if missing is not None:
-            raise missing
+    missing = missing_extra("vl_convert") if find_spec("vl_convert") is None else None
+    if missing is not None:
+        raise missing
 
 
 def require_linux(what: str) -> None:

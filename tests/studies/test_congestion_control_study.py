@@ -117,7 +117,7 @@ def test_the_tables_have_a_row_an_algorithm_and_the_units_of_their_metrics(base:
 def test_the_figures_are_drawn_from_the_stored_run(base: Run, tmp_path: Path) -> None:
     figures = STUDY.figures(base)
     assert [figure.name for figure in figures] == ["window", "delivered", "queues", "explained"]
-    found = figures[1].chart.to_dict()["data"]["values"]
+    found = figures[1].chart["data"]["values"]
     assert {row["control"] for row in found} == {"Reno", "CUBIC", "Westwood+", "Vegas", "BBR"}
     # 1460 of 1500 bytes are payload.
     assert max(row["value"] for row in found) <= 10 * 1460 / 1500 + 0.03
@@ -137,7 +137,7 @@ def test_a_run_of_one_algorithm_says_what_it_lacks(reno: Run) -> None:
     assert claims["talk-elephants-20kb"].reason == "This run has no value for experiment mice."
     figures = STUDY.figures(reno)
     assert [figure.name for figure in figures] == ["window", "delivered", "queues", "explained"]
-    found = figures[3].chart.to_dict()["data"]["values"]
+    found = figures[3].chart["data"]["values"]
     first = min((row for row in found if row["window"] == "cwnd"), key=lambda row: row["time_s"])
     assert first["value"] == 10
     assert STUDY.answer(reno) == []

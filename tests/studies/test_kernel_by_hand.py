@@ -16,7 +16,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import at_most, between, near
 from firstflight.records import Run
-from firstflight.report.figure import document, svg
+from firstflight.report.figure import svg
 from firstflight.studies.kernel import (
     MEMBER,
     ClaimSpec,
@@ -90,7 +90,7 @@ def test_an_interval_that_reaches_zero_is_cut_where_a_logarithmic_axis_begins() 
     whole = named(ratios.expand_dims(of=["own"], panel=[""]), "ratios", "Ratio", "", 1)
     figure = intervals(whole, "Ratios", "A caption.", "case", "of", "panel", base=1)
     assert figure is not None
-    domains = re.findall(r'"domain": \[([^\]]+)\], "nice"', json.dumps(document(figure.chart)))
+    domains = re.findall(r'"domain": \[([^\]]+)\], "type": "log"', json.dumps(figure.chart))
     assert [float(end) for end in domains[0].split(",")] == [0.25, 3.0]
     assert "NaN" not in svg(figure.chart)
 
@@ -273,7 +273,7 @@ def test_a_member_that_is_exactly_at_the_cutoff_is_compatible_everywhere() -> No
     assert of.effects.values.tolist() == [20, 50, 10, 30]
     figure = of.figure("Gain", "By distance.")
     assert figure is not None
-    rows = document(figure.chart)["data"]["values"]
+    rows = figure.chart["data"]["values"]
     assert [(row["member"], row["effect"], row["kind"]) for row in rows] == [
         (0, 20, "compatible with the baseline"),
         (1, 50, "compatible with the baseline"),

@@ -133,7 +133,7 @@ def test_there_is_a_matrix_a_pair_of_senders_and_kind_of_response(matrices: Run)
         f"{pair}_{follows}" for pair in ("rfc", "early", "linux") for follows in ("nothing", "data")
     }
     assert svg(figures["linux_nothing"].chart).startswith("<svg")
-    found = figures["linux_nothing"].chart.to_dict()["data"]["values"]
+    found = figures["linux_nothing"].chart["data"]["values"]
     times = {row["kind"]: row["value"] for row in found}
     # A timer costs more than duplicates do.
     assert times["tail loss probe"] > times["fast retransmit"]

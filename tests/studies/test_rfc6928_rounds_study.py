@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from firstflight.records import Run
-from firstflight.report.figure import document
 from firstflight.studies import find
 from firstflight.studies.execute import run
 from firstflight.studies.rfc6928_rounds import _difference, answer
@@ -57,7 +56,7 @@ def test_answer_and_figure_come_from_the_run(whole: Run) -> None:
     assert "round by round reproduces 26 of 26" in agreement
     assert "they take 3, as the table itself implies" in slip
     (figure,) = STUDY.figures(whole)
-    assert document(figure.chart)["layer"]
+    assert figure.chart["layer"]
 
 
 def test_a_slip_is_the_rfcs_only_where_the_rule_agrees_with_the_run() -> None:

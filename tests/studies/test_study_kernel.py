@@ -17,7 +17,6 @@ from firstflight.analysis.claim import Expectation, Sentence
 from firstflight.engines import model
 from firstflight.errors import RequestError
 from firstflight.records import Identity, RunWriter
-from firstflight.report.figure import document
 from firstflight.scenario import Scenario
 from firstflight.studies import NAMES, find
 from firstflight.studies.kernel import (
@@ -561,11 +560,11 @@ def test_charts_over_several_keys_show_every_cell(times: xr.DataArray) -> None:
     ]
     for figure in drawn:
         assert figure is not None
-        found = document(figure.chart)["data"]["values"]
+        found = figure.chart["data"]["values"]
         assert sorted(row["value"] for row in found) == sorted(three.isel(draw=0).values.ravel().tolist())
-    found = document(drawn[0].chart)["data"]["values"]  # type: ignore[union-attr]
+    found = drawn[0].chart["data"]["values"]  # type: ignore[union-attr]
     assert {row["mark"] for row in found if "mark" in row} == {"22.0", "100.0", "270.0", "44.0", "200.0", "540.0"}
-    found = document(drawn[2].chart)["data"]["values"]  # type: ignore[union-attr]
+    found = drawn[2].chart["data"]["values"]  # type: ignore[union-attr]
     assert {(row["value"] / row["against"], row["load"]) for row in found} == {(1, 1), (2, 2)}
 
 
@@ -673,7 +672,7 @@ def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario)
     run = firstflight.run(small, replicates=2, vary={"tcp.initial_window": [3, 10], "tcp.sack": [False, True]})
     figures = {figure.name: figure for figure in of(run).figures(run)}
     assert list(figures) == ["transfer_time", "page_time", "retransmitted"]
-    drawn = document(figures["page_time"].chart)
+    drawn = figures["page_time"].chart
     (rows,) = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
     # As the table beside it has them.
     pages = run.tables()["pages"].frame.filter(pl.col("metric") == "mean_completion_time")
@@ -757,7 +756,7 @@ def test_a_line_has_bars_between_other_quantities_a_base_and_an_axis_linear_abou
     )
     figure = lines(observed(times, "replicate"), "Time", "", "who", "iw", linear_within=7, base=28, between=ends)
     assert figure is not None
-    chart = document(figure.chart)
+    chart = figure.chart
     rows = chart["data"]["values"]
     assert [row for row in rows if row["who"] == "a" and row["iw"] == "3"] == [
         {"who": "a", "iw": "3", "value": 32, "low": 31, "high": 33}
@@ -776,8 +775,8 @@ def test_the_legend_of_sources_has_the_lines_of_the_picture_and_no_axis_begins_f
     assert figure is not None
     assert figure.narrow is not None
     for chart, orient in ((figure.chart, None), (figure.narrow, "bottom")):
-        _, line, points = document(chart)["layer"]
-        assert line["mark"] == {"type": "line"}
+        _, line, points = chart["layer"]
+        assert line["mark"] == "line"
         assert line["encoding"]["strokeDash"]["legend"].get("orient") == orient
         assert "strokeDash" not in points["encoding"]
         assert line["encoding"]["y"]["scale"] == {"nice": False, "zero": True}

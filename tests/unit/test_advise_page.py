@@ -23,7 +23,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advise import lines
 from firstflight.errors import MachineError
 from firstflight.observe.observation import Observation, TrafficSource
-from firstflight.report.figure import Figure, document, svg
+from firstflight.report.figure import Figure, svg
 from firstflight.report.page import unbreakable
 
 VOID = {"meta", "br", "link", "img", "input", "path", "line"}
@@ -235,7 +235,7 @@ def rows_of(figure: Figure) -> list[dict[str, Any]]:
             for inner in part:
                 walk(inner)
 
-    walk(document(figure.chart))
+    walk(figure.chart)
     return found
 
 

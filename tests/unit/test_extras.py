@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 CORE = """
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
-without = {"altair", "vl_convert", "scipy", "xarray", "pandas"}
+without = {"vl_convert", "scipy", "xarray", "pandas"}
 PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in without else found(name, *more)
 from firstflight.cli import main
 """
@@ -80,7 +80,7 @@ def test_an_advice_of_the_core_has_a_page_without_figures_and_says_so(core: Core
     status, out, err = core("advise", flows, "--iw", "10,20", *assumed, "--out", "advice", first=LITTLE)
     assert status == 0, err
     assert "initial window" in out
-    assert 'the page has no figures: altair is not installed; fix: pip install "firstflight[figures]"' in err
+    assert 'the page has no figures: vl_convert is not installed; fix: pip install "firstflight[figures]"' in err
     page = (tmp_path / "advice" / "advice.html").read_text()
     assert "<figure" not in page
 

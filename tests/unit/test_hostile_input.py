@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import altair
 import pytest
 
 from firstflight import RequestError
-from firstflight.report.figure import svg
+from firstflight.report.figure import layer, nominal, quantitative, svg
 from firstflight.scenario import Scenario
 
 Program = Callable[..., Any]
@@ -212,7 +211,7 @@ def test_a_control_character_in_a_column_of_a_table_does_not_reach_the_terminal(
 
 
 def test_a_control_character_in_a_figure_does_not_end_the_process() -> None:
-    chart = altair.Chart(altair.Data(values=[{"a": "x\0y", "b": 1}]), title="t\x01").mark_bar().encode(x="a:N", y="b:Q")
+    chart = layer("bar", [{"a": "x\0y", "b": 1}], x=nominal("a"), y=quantitative("b")) | {"title": "t\x01"}
     assert "x\\x00y" in svg(chart)
 
 

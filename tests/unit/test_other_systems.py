@@ -14,7 +14,7 @@ import pytest
 _WINDOWS = """
 import contextlib, io, json, os, platform, sys, types
 # Libraries know other systems themselves; they are imported as they are here.
-import altair, dask.base, jinja2, numpy, polars, pydantic, rich.progress, scipy.stats, typer, vl_convert, xarray
+import dask.base, jinja2, numpy, polars, pydantic, rich.progress, scipy.stats, typer, vl_convert, xarray
 from firstflight import _native
 for name in ("open_device", "run_box", "run_capture", "run_wire", "CALIBRATED_BPS", "ClosedConnections"):
     delattr(_native, name)

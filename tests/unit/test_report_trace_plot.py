@@ -77,7 +77,7 @@ def drawn(picture) -> list[tuple[float, str, float]]:
     """Time, name and place of each mark of the time-sequence graph, without a bar's feet and letters."""
     marks = [
         (round(row["time_s"], 2), row["what"], round(row["low_kb"], 3))
-        for layer in picture.to_dict()["vconcat"][0]["layer"]
+        for layer in picture["vconcat"][0]["layer"]
         if layer["mark"].get("shape") != "stroke" and layer["mark"]["type"] not in ("rect", "text")
         for row in layer["data"]["values"]
     ]
@@ -108,7 +108,7 @@ def test_every_kind_of_mark_stands_where_its_segment_was():
 
 def test_the_legend_lists_what_is_drawn_and_nothing_else():
     undisturbed = FIRST_LOST.filter(~pl.col("time_ns").is_in([60_000_000, 80_000_000, 90_000_000, 500_000_000]))
-    panels = chart(undisturbed.with_columns(sack_count=0, window_bytes=10**9), "x").to_dict()["vconcat"]
+    panels = chart(undisturbed.with_columns(sack_count=0, window_bytes=10**9), "x")["vconcat"]
     assert legend(panels[0]) == ["data sent", "acknowledged"]
     # The last phase has but a moment, and no color to explain.
     assert legend(panels[1]) == ["slow start"]
@@ -116,7 +116,7 @@ def test_the_legend_lists_what_is_drawn_and_nothing_else():
 
 def test_a_receive_window_far_above_the_data_does_not_flatten_it():
     def top(window_bytes: int) -> float:
-        picture = chart(FIRST_LOST.with_columns(window_bytes=window_bytes), "x").to_dict()
+        picture = chart(FIRST_LOST.with_columns(window_bytes=window_bytes), "x")
         return picture["vconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"][1]
 
     assert top(10**9) == pytest.approx(1.04 * 2.921)
@@ -200,7 +200,7 @@ def test_several_connections_are_drawn_upon_each_other_in_their_order() -> None:
     none = crossings.clear()
     picture = overlay.chart(
         [PlottedConnection("b", FIRST_LOST, none), PlottedConnection("a", FIRST_LOST, none)], 700, "Two"
-    ).to_dict()
+    )
     panels = picture["vconcat"]
     assert legend(panels[0]) == ["b", "a"]
     colors = [layer["encoding"]["color"] for layer in panels[0]["layer"] if "color" in layer.get("encoding", {})]
@@ -233,7 +233,7 @@ def test_trace_without_data_is_refused(tmp_path: Path):
 @pytest.mark.slow
 def test_a_simulated_transfer_shows_each_loss_and_retransmission_and_the_full_queue():
     tables = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)
-    picture = chart(tables["segments"], "x", tables["crossings"]).to_dict()
+    picture = chart(tables["segments"], "x", tables["crossings"])
     marks = drawn(chart(tables["segments"], "x"))
     data = tables["segments"].filter((pl.col("from_server") == 1) & (pl.col("length") > 0))
     gone = data.filter(pl.col("event") >= 2).height
@@ -258,15 +258,14 @@ def test_the_time_before_the_first_data_is_handshake_and_request() -> None:
 def test_a_handshake_that_began_before_the_time_axis_is_drawn_from_its_start() -> None:
     syn, syn_ack = segment(-0.05, 0, 0, flags=2), segment(0.05, 1, 1, flags=18)
     rows = pl.DataFrame([syn, syn_ack, segment(0.05, 0, 0, length=80), segment(0.1, 0, 1, length=1460)])
-    bands = next(drawn for drawn in chart(rows, "").to_dict()["vconcat"][0]["layer"] if drawn["mark"]["type"] == "rect")
+    bands = next(drawn for drawn in chart(rows, "")["vconcat"][0]["layer"] if drawn["mark"]["type"] == "rect")
     spans = [(row["time_s"], row["until_s"]) for row in bands["data"]["values"]]
     assert spans == [(0.0, 0.05), (0.05, 0.1)]
 
 
 def test_no_peak_touches_the_frame() -> None:
     tables = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)
-    # Altair checks each of many thousand values against its schema otherwise.
-    drawn = chart(tables["segments"], "", tables["crossings"]).to_dict(validate=False)
+    drawn = chart(tables["segments"], "", tables["crossings"])
     peaks = 0
     for panel in drawn["vconcat"][1:]:
         for layer in panel.get("layer", [panel]):

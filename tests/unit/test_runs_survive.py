@@ -264,13 +264,8 @@ def test_a_disk_that_is_full_from_the_start_is_one_sentence_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_python_without_docstrings_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-OO", "-c", "from firstflight.cli import main; main()", "report", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 3
-    assert done.stderr.startswith("firstflight: Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO)")
-    assert done.stderr.count("\n") == 1
+def test_python_without_docstrings_draws_a_trace(tmp_path: Path, small_file: Path) -> None:
+    plot = tmp_path / "trace.svg"
+    program = [sys.executable, "-OO", "-c", "from firstflight.cli import main; main()"]
+    subprocess.run([*program, "trace", small_file, "--plot", plot], capture_output=True, check=True)
+    assert plot.read_text().startswith("<svg")

@@ -48,7 +48,7 @@ def test_each_light_color_stands_once_so_that_a_dark_page_can_replace_it() -> No
     ],
 )
 def test_a_window_has_one_color(names: list[str], key: str, windows: list[str]) -> None:
-    scale = style.palette(names, key).to_dict()
+    scale = style.scale(names, key)
     assert scale == {"domain": names, "range": [style.color(name) for name in windows]}
 
 

@@ -88,7 +88,7 @@ def test_of_early_data_the_client_hello_is_labeled_and_the_request_is_not() -> N
 
 def test_the_picture_has_the_handshake_in_a_color_of_its_own_its_span_and_all_marks() -> None:
     trace = traced("ml-dsa-44")
-    layers = chart(trace.events, "x", None, trace.marks).to_dict()["vconcat"][0]["layer"]
+    layers = chart(trace.events, "x", None, trace.marks)["vconcat"][0]["layer"]
     values = [row for layer in layers for row in layer["data"]["values"]]
     flight = {
         (row["low_kb"], row["high_kb"]) for row in values if row.get("what") == "TLS handshake" and "low_kb" in row

@@ -45,7 +45,7 @@ def test_a_short_transfer_has_no_end_of_slow_start() -> None:
 def test_pictures_and_ladders_show_why_slow_start_ended() -> None:
     trace = Trace(LONG)
     (name,) = trace.slow_start_end
-    layers = chart(trace.events, "x", None, trace.marks | trace.slow_start_end).to_dict()["vconcat"][0]["layer"]
+    layers = chart(trace.events, "x", None, trace.marks | trace.slow_start_end)["vconcat"][0]["layer"]
     values = [row for layer in layers for row in layer["data"]["values"]]
     assert any(str(row.get("name", "")).startswith(name) for row in values)
     assert f">{name} " in sheet("x", [transfer(trace)])

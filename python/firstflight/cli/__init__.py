@@ -100,9 +100,8 @@ def _run() -> int:
 
 
 def _check_surroundings() -> None:
-    """Raise MachineError where Python has dropped all docstrings (Altair, which draws the charts, copies some), and
-    where the current folder is gone, by which paths are found. Output that the terminal cannot show is spelled in
-    ASCII.
+    """Raise MachineError where the current folder is gone, by which paths are found. Output that the terminal cannot
+    show is spelled in ASCII.
     """
     import codecs
     import os
@@ -117,8 +116,6 @@ def _check_surroundings() -> None:
         # Others have no encoding, such as those of tests.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="firstflight")
-    if sys.flags.optimize > 1:
-        raise MachineError("Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO), which charts need; use at most 1")
     try:
         Path.cwd()
     except OSError as error:

@@ -68,7 +68,7 @@ def _required() -> list[Finding]:
 def _optional() -> list[Finding]:
     ns2, tshark = shutil.which("ns"), shutil.which("tshark")
     return [
-        _extra("figures", "reports, scorecard, --plot", "altair", "vl-convert-python"),
+        _extra("figures", "reports, scorecard, --plot", "vl-convert-python"),
         _extra("studies", "run STUDY, claims, scorecard", "xarray", "scipy"),
         _extra("cluster", "run --on dask", "distributed"),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),

@@ -7,8 +7,8 @@ from typing import Any
 
 from firstflight.counted import counted, time_span
 from firstflight.guard.rehearse import BadLink, Rehearsal
-from firstflight.report.figure import inline
-from firstflight.report.style import BASE, ORDERED, alt, color, palette
+from firstflight.report.figure import Spec, layer, nominal, quantitative
+from firstflight.report.style import BASE, ORDERED, color, scale
 
 _MOST_GROUPS = 8
 _ALARM = color("alarm")
@@ -16,7 +16,7 @@ _LEAST_E, _MOST_E = 1e-3, 1e4
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def chart(rehearsal: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLevelMixin:
+def chart(rehearsal: Rehearsal, alpha: float, bad: BadLink | None) -> Spec:
     """The groups with the largest e-values, at most eight; e-values are drawn between 0.001 and 10,000."""
     largest: dict[str, float] = {}
     for moment in rehearsal.moments:
@@ -36,58 +36,54 @@ def chart(rehearsal: Rehearsal, alpha: float, bad: BadLink | None) -> alt.TopLev
     # The powers of ten around what is drawn.
     drawn = [1.0, 1 / alpha, *(row["e"] for row in evidence)]
     powers = [10.0**power for power in range(math.floor(math.log10(min(drawn))), math.ceil(math.log10(max(drawn))) + 1)]
-    x = alt.X(
-        "at:Q",
+    x = quantitative(
+        "at",
         title=unit,
-        scale=alt.Scale(domain=[0, rehearsal.span_s / length], nice=False),
-        axis=alt.Axis(tickCount=8, labelOverlap=True),
+        scale={"domain": [0, rehearsal.span_s / length], "nice": False},
+        axis={"tickCount": 8, "labelOverlap": True},
     )
-    prefixes = (
-        alt.Chart(inline(raised), width=640, height=110)
-        .mark_area(interpolate="step-after", color=ORDERED[0], opacity=0.5)
-        .encode(x=x.title(None), y=alt.Y("raised:Q", title="prefixes raised", axis=alt.Axis(tickCount=4)))
-    )
-    lines = (
-        alt.Chart(inline(evidence), width=640, height=220)
-        .mark_line(strokeWidth=1.5)
-        .encode(
-            x=x,
-            y=alt.Y(
-                "e:Q",
-                title="e-value",
-                scale=alt.Scale(type="log", domain=[powers[0], powers[-1]], nice=False),
-                axis=alt.Axis(values=powers, format="~g"),
-            ),
-            color=alt.Color("group:N", title="evidence against", scale=palette(shown)),
-        )
+    e_value = quantitative(
+        "e",
+        title="e-value",
+        scale={"type": "log", "domain": [powers[0], powers[-1]], "nice": False},
+        axis={"values": powers, "format": "~g"},
     )
     limit = [{"e": 1 / alpha, "said": f"stop at {1 / alpha:g}"}]
-    rule = alt.Chart(inline(limit)).mark_rule(color=_ALARM, strokeDash=[6, 4]).encode(y="e:Q")
-    said = alt.Chart(inline(limit)).mark_text(align="left", dx=4, dy=-7, color=_ALARM).encode(y="e:Q", x=alt.value(0))
-    above, below = [prefixes], [lines, rule, said.encode(text="said:N")]
-    for stop in rehearsal.stops:
-        at = alt.Chart(inline([{"at": stop.at / length}])).mark_rule(color=_ALARM).encode(x="at:Q")
-        above.append(at)
-        below.append(at)
+    at, limited, said = quantitative("at"), quantitative("e"), nominal("said")
+    above = [
+        layer(
+            {"type": "area", "interpolate": "step-after", "color": ORDERED[0], "opacity": 0.5},
+            raised,
+            x=x | {"title": None},
+            y=quantitative("raised", title="prefixes raised", axis={"tickCount": 4}),
+        )
+    ]
+    group = nominal("group", title="evidence against", scale=scale(shown))
+    text = {"type": "text", "align": "left", "dx": 4, "dy": -7, "color": _ALARM}
+    below = [
+        layer({"type": "line", "strokeWidth": 1.5}, evidence, x=x, y=e_value, color=group),
+        layer({"type": "rule", "color": _ALARM, "strokeDash": [6, 4]}, limit, y=limited),
+        layer(text, limit, x={"value": 0}, y=limited, text=said),
+    ]
+    for panel in (above, below):
+        panel += [
+            layer({"type": "rule", "color": _ALARM}, [{"at": stop.at / length}], x=at) for stop in rehearsal.stops
+        ]
     if bad is not None:
         # A group stops soon after, so its rule would cross words on the right.
-        side: dict[str, Any] = (
-            {"align": "left", "dx": 4} if bad.at < rehearsal.span_s / 4 else {"align": "right", "dx": -4}
-        )
-        begun = alt.Chart(inline([{"at": bad.at / length, "said": "bad link from here"}])).encode(x="at:Q")
-        above += [
-            begun.mark_rule(color=BASE, strokeDash=[2, 3]),
-            begun.mark_text(color=BASE, **side).encode(text="said:N", y=alt.value(8)),
-        ]
-        below.append(begun.mark_rule(color=BASE, strokeDash=[2, 3]))
-    title = alt.TitleParams(
-        _finding(rehearsal, bad),
-        subtitle="Above: prefixes with a raised window. Below: e-value of each group; red: where it falls back.",
-        anchor="start",
-        offset=10,
-    )
-    plot: alt.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14, title=title)
-    return plot
+        side = {"align": "left", "dx": 4} if bad.at < rehearsal.span_s / 4 else {"align": "right", "dx": -4}
+        begun = [{"at": bad.at / length, "said": "bad link from here"}]
+        rule = layer({"type": "rule", "color": BASE, "strokeDash": [2, 3]}, begun, x=at)
+        above += [rule, layer({"type": "text", "color": BASE, **side}, begun, x=at, y={"value": 8}, text=said)]
+        below.append(rule)
+    title = {
+        "text": _finding(rehearsal, bad),
+        "subtitle": "Above: prefixes with a raised window. Below: e-value of each group; red: where it falls back.",
+        "anchor": "start",
+        "offset": 10,
+    }
+    panels = [{"layer": layers, "width": 640, "height": high} for layers, high in ((above, 110), (below, 220))]
+    return {"vconcat": panels, "spacing": 14, "title": title}
 
 
 def _finding(rehearsal: Rehearsal, bad: BadLink | None) -> str:

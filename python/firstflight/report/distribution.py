@@ -7,8 +7,8 @@ import math
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
-from firstflight.report.figure import Figure, inline, legend
-from firstflight.report.style import BASE, ORDERED, alt, palette
+from firstflight.report.figure import Figure, Spec, layer, legend, nominal, quantitative
+from firstflight.report.style import BASE, ORDERED, scale
 
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
 
@@ -38,12 +38,13 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
     ]
     medians = {name: time_s for name, time_s in zip(names, curves["0.50"], strict=True) if math.isfinite(time_s)}
 
-    def chart(width: int, height: int) -> alt.Chart:
-        color = alt.Color("line:N", sort=names, scale=palette(names), title=None, legend=legend(names, width))
-        across = alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=width // 64, labelOverlap=True))
-        up = alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100]))
-        lines: alt.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)
-        return lines.properties(width=width, height=height)
+    def chart(width: int, height: int) -> Spec:
+        color = nominal("line", sort=names, scale=scale(names), title=None, legend=legend(names, width))
+        ticks = {"tickCount": width // 64, "labelOverlap": True}
+        across = quantitative("time_s", title="completion time, s", axis=ticks)
+        up = quantitative("share", title="share finished within, %", scale={"domain": [0, 100]})
+        lines = layer({"type": "line", "strokeWidth": 2}, points, x=across, y=up, color=color)
+        return lines | {"width": width, "height": height}
 
     return [
         Figure(
@@ -100,22 +101,27 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
         for name, row in zip(names, delays.iter_rows(named=True), strict=True)
         for kind, column in kinds.items()
     ]
-    place = alt.Y("line:N", sort=names, title=None, axis=alt.Axis(labelLimit=400))
-    base = alt.Chart(inline(points)).encode(y=place)
-    chart = base.mark_rule(color=BASE).encode(
-        x=alt.X("min(delay_ms):Q", title="delay, ms"), x2="max(delay_ms):Q"
-    ) + base.mark_point(filled=True, size=70).encode(
-        x="delay_ms:Q",
-        color=alt.Color("quantile:N", sort=list(kinds), scale=palette(list(kinds)), title=None),
-        shape=alt.Shape("quantile:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds)), title=None),
-    )
+    y = nominal("line", sort=names, title=None, axis={"labelLimit": 400})
+    low = quantitative("delay_ms", aggregate="min", title="delay, ms")
+    kind = nominal("quantile", sort=list(kinds), title=None)
+    layers = [
+        layer({"type": "rule", "color": BASE}, x=low, x2={"field": "delay_ms", "aggregate": "max"}, y=y),
+        layer(
+            {"type": "point", "filled": True, "size": 70},
+            x=quantitative("delay_ms"),
+            y=y,
+            color=kind | {"scale": scale(list(kinds))},
+            shape=kind | {"scale": {"domain": list(kinds)}},
+        ),
+    ]
+    chart = {"data": {"values": points}, "layer": layers}
     return [
         Figure(
             "stream_delays",
             "Delay of datagrams",
             "From sending to arrival: quantiles of each stream, averaged over streams and replicates.",
-            chart.properties(width=520),
-            chart.properties(width=200),
+            chart | {"width": 520},
+            chart | {"width": 200},
             f"99% arrive within {_ends(dict(zip(names, delays['delay_p99_s'], strict=True)), 'ms')}",
         )
     ]

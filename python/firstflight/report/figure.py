@@ -1,4 +1,4 @@
-"""A figure of a report: an Altair chart with its name, title and caption."""
+"""A figure of a report: a chart with its name, title and caption."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from firstflight.counted import escaped
 from firstflight.errors import RequestError, require_figures
 from firstflight.records.output import MARK
-from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT, alt
+from firstflight.report.style import INK, LINE, ORDERED, PAPER, SOFT
 
 FORMATS = ("svg", "png", "pdf")
 # Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
 _LETTER, _SYMBOL = 7, 40
 Spec = dict[str, Any]
-"""A chart or a part of one as Vega-Lite reads it, as JSON. Altair takes 0.7 s to be imported and to make, check and
-copy the charts of an advice, so these are written without it.
-"""
+"""A chart or a part of one as Vega-Lite reads it, as JSON."""
 _VEGA_LITE = "6.4"
-"""The version by which they are drawn, as Altair's."""
+"""The version by which they are drawn."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart for a wide page and, where it would not fit a telephone, one for a narrow page.
+    """A chart for a wide page and, where it would not fit a telephone, one for a narrow page, as Vega-Lite reads them
+    (of an Altair chart, `chart.to_dict()`).
 
     `narrow` should stay within about 340 px of width; None: the wide chart scrolls in its box. `finding`: what the
     chart shows, with numbers, as the heading; `title`, the measure, is then the line below it.
@@ -37,8 +35,8 @@ class Figure:
     name: str
     title: str
     caption: str
-    chart: alt.TopLevelMixin | Spec
-    narrow: alt.TopLevelMixin | Spec | None = None
+    chart: Spec
+    narrow: Spec | None = None
     finding: str = ""
 
     @property
@@ -46,23 +44,21 @@ class Figure:
         """The title below a finding that does not begin with it."""
         return measure(self.title, self.finding)
 
-    @cached_property
+    @property
     def pictures(self) -> dict[str, Spec]:
-        """The charts as Vega-Lite reads them, "wide" and, if there is one, "narrow"."""
-        return {name: document(of) for name, of in (("wide", self.chart), ("narrow", self.narrow)) if of is not None}
+        """The charts: "wide" and, if there is one, "narrow"."""
+        return {"wide": self.chart} | ({} if self.narrow is None else {"narrow": self.narrow})
 
     @property
     def notes(self) -> str:
         """The caption, and where the axis of the values begins if not at 0."""
-        cut = _starts_above_zero(self.pictures["wide"])
+        cut = _starts_above_zero(self.chart)
         return f"{self.caption} The vertical axis does not start at 0." if cut else self.caption
 
 
-def document(chart: alt.TopLevelMixin | Spec) -> Spec:
-    """The chart as Vega-Lite reads it."""
-    # Each part was checked when it was made. A check of the whole reads every row of the data again, which took a third
-    # of the time of a report.
-    return chart if isinstance(chart, dict) else chart.to_dict(validate=False)
+def layer(mark: str | Spec, rows: list[dict[str, Any]] | None = None, /, **encoding: Spec) -> Spec:
+    """A mark for each of the rows, by default of those of the chart that it is a part of."""
+    return {"mark": mark, "encoding": encoding} | ({} if rows is None else {"data": {"values": rows}})
 
 
 def quantitative(field: str, **settings: Any) -> Spec:
@@ -73,6 +69,11 @@ def quantitative(field: str, **settings: Any) -> Spec:
 def nominal(field: str, **settings: Any) -> Spec:
     """The same for names."""
     return {"field": field, "type": "nominal", **settings}
+
+
+def legend(names: list[str], width: int) -> Spec:
+    """With as many names in a row as fit: a longer row would make the whole picture smaller."""
+    return {"columns": max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))}
 
 
 def measure(title: str, finding: str) -> str:
@@ -91,19 +92,7 @@ def _starts_above_zero(part: Any) -> bool:
     return any(_starts_above_zero(item) for name, item in part.items() if name not in ("data", "datasets"))
 
 
-def inline(values: list[dict[str, Any]]) -> alt.Data:
-    """Rows as a chart's data, each a plain dictionary."""
-    from firstflight.report.rows import Rows
-
-    return Rows(values)
-
-
-def legend(names: list[str], width: int) -> alt.Legend:
-    """With as many names in a row as fit: a longer row would make the whole picture smaller."""
-    return alt.Legend(columns=max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL)))
-
-
-def svg(chart: alt.TopLevelMixin | Spec) -> str:
+def svg(chart: Spec) -> str:
     """The chart as one SVG element, with a transparent background; colors follow the page's style."""
     import vl_convert
 
@@ -125,7 +114,7 @@ def _short(drawn: str) -> str:
     return _PLACES.sub(lambda place: re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0]), drawn)
 
 
-def png(chart: alt.TopLevelMixin | Spec, scale: float = 2.0) -> bytes:
+def png(chart: Spec, scale: float = 2.0) -> bytes:
     """The chart as PNG on white, `scale` pixels for each of its units."""
     import vl_convert
 
@@ -145,7 +134,7 @@ def format_of(path: Path, is_drawn: bool = True) -> str:
     return form
 
 
-def picture(chart: alt.TopLevelMixin | Spec, form: str) -> bytes:
+def picture(chart: Spec, form: str) -> bytes:
     """The content of a file with the chart, in one of FORMATS, which says who wrote it."""
     return _file(form, lambda: svg(chart), lambda: png(chart), lambda: _pdf(chart))
 
@@ -168,7 +157,7 @@ def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_
     return _marked(as_png()) if form == "png" else as_pdf() + f"\n% {MARK}\n".encode()
 
 
-def _pdf(chart: alt.TopLevelMixin | Spec) -> bytes:
+def _pdf(chart: Spec) -> bytes:
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_VEGA_LITE))
@@ -181,8 +170,8 @@ def _marked(data: bytes) -> bytes:
     return data[:33] + length + chunk + zlib.crc32(chunk).to_bytes(4, "big") + data[33:]
 
 
-def _spec(chart: alt.TopLevelMixin | Spec) -> Spec:
-    spec: Spec = _shown(document(chart))
+def _spec(chart: Spec) -> Spec:
+    spec: Spec = _shown(chart)
     config = spec.get("config", {}) | {
         "background": "transparent",
         # Letters as wide as those the picture was laid out with: these fonts have the same widths, and the library

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from firstflight.report.figure import Figure, Spec, nominal, quantitative
+from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
 from firstflight.report.style import ORDERED, SOFT, scale
 
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -174,7 +174,7 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
     curve = {"type": "line", "strokeWidth": 2.4 if axis.wide else 1.8, "strokeJoin": "round"}
     layers = [
         _rules(marks, x),
-        _layer(lines.to_dicts(), curve, x=x, y=y, color=_color(marks), detail=nominal("initial_window")),
+        layer(curve, lines.to_dicts(), x=x, y=y, color=_color(marks), detail=nominal("initial_window")),
         _labels(marks, axis, x, "label"),
     ]
     height = 330 if axis.wide else 220
@@ -182,11 +182,11 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
         step = _step(lines, marks)
         if step is not None:
             note = {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, "dy": -4, "fontSize": 11}
-            layers.append(_layer([step], note, x=x, y=y, text=nominal("text")))
+            layers.append(layer(note, [step], x=x, y=y, text=nominal("text")))
         ends, bold = _line_ends(lines, marks, height / top), {"fontSize": 12, "fontWeight": "bold"}
         name = {"type": "text", "align": "left", "baseline": "middle", **bold}
         at = {"value": axis.width + 8}
-        layers.append(_layer(ends, name, x=at, y=y, text=nominal("name"), color=_color(marks)))
+        layers.append(layer(name, ends, x=at, y=y, text=nominal("name"), color=_color(marks)))
     return {"layer": layers, "width": axis.width, "height": height, "title": heading}
 
 
@@ -203,17 +203,13 @@ def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headin
     # Those at the same place make one dot, as much larger.
     size = quantitative("area", scale=None)
     circle = {"type": "circle", "color": SOFT, "opacity": 0.5, "clip": True, "aria": False}
-    layers = [_rules(marks, x), _layer(drawn, circle, x=x, y=y, size=size), _labels(marks, axis, x, "roomy")]
+    layers = [_rules(marks, x), layer(circle, drawn, x=x, y=y, size=size), _labels(marks, axis, x, "roomy")]
     if beyond:
         font = 11 if axis.wide else 10
         note = {"type": "text", "align": "right", "baseline": "top", "dx": -4, "dy": 5, "fontSize": font}
         rows = [{"text": f"{beyond} beyond \u2192"}]
-        layers.append(_layer(rows, note, x={"value": axis.width}, y={"value": 0}, text=nominal("text")))
+        layers.append(layer(note, rows, x={"value": axis.width}, y={"value": 0}, text=nominal("text")))
     return {"layer": layers, "width": axis.width, "height": 190 if axis.wide else 140, "title": heading}
-
-
-def _layer(rows: list[dict[str, Any]], mark: Spec, **encoding: Spec) -> Spec:
-    return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
 
 
 def _color(marks: list[dict[str, Any]]) -> Spec:
@@ -222,7 +218,7 @@ def _color(marks: list[dict[str, Any]]) -> Spec:
 
 
 def _rules(marks: list[dict[str, Any]], x: Spec) -> Spec:
-    return _layer(marks, {"type": "rule", "strokeDash": [3, 3], "strokeWidth": 1.2}, x=x, color=_color(marks))
+    return layer({"type": "rule", "strokeDash": [3, 3], "strokeWidth": 1.2}, marks, x=x, color=_color(marks))
 
 
 def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: Spec, column: str) -> Spec:
@@ -230,7 +226,7 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: Spec, column: str) -> 
     places = _apart([axis.at(mark["kb"]) for mark in marks], _LABEL_PX[column][axis.width])
     placed = [mark | {"kb": axis.kb(at)} for mark, at in zip(marks, places, strict=True)]
     text = {"type": "text", "fontSize": 12 if axis.wide else 10, "fontWeight": "bold", "baseline": "bottom", "dy": -3}
-    return _layer(placed, text, x=x, y={"value": 0}, text=nominal(column), color=_color(marks))
+    return layer(text, placed, x=x, y={"value": 0}, text=nominal(column), color=_color(marks))
 
 
 def _heading(text: str, axis: _Bytes, below: str = "") -> Spec:

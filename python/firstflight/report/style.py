@@ -7,27 +7,12 @@ on white (contrast 3:1) and distinguishable by readers who do not see red or gre
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import altair
-
-    alt = altair
-else:
-
-    class _Late:
-        """Altair, imported when the first chart is made: that takes longer than most commands."""
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(importlib.import_module("altair"), name)
-
-    alt = _Late()
+from typing import Any
 
 _THEME = json.loads(Path(__file__).with_name("theme.json").read_text(encoding="utf-8"))
 _PAIRS: dict[str, list[str]] = _THEME["colors"]
@@ -45,11 +30,6 @@ ORDERED = tuple(map(color, _THEME["ordered"]))
 INK, SOFT, LINE, PAPER = map(color, ("ink", "soft", "line", "paper"))
 # Against a base: colors for faster, slower, and the base itself.
 BETTER, WORSE, BASE = map(color, ("better", "worse", "base"))
-
-
-def palette(names: Sequence[str | int], key: str = "") -> alt.Scale:
-    """`scale` for Altair."""
-    return alt.Scale(**scale(names, key))
 
 
 def scale(names: Sequence[str | int], key: str = "") -> dict[str, Any]:

@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from firstflight.records import output
-from firstflight.report.figure import format_of, picture
-from firstflight.report.style import alt
+from firstflight.report.figure import Spec, format_of, picture
 from firstflight.report.trace_plot import overlay, queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel
@@ -44,16 +43,14 @@ def draw_together(drawn: Sequence[overlay.PlottedConnection], path: Path, title:
 
 def chart(
     segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None, marks: Mapping[str, float] | None = None
-) -> alt.TopLevelMixin:
-    """The plot as an Altair chart, one panel below the other."""
+) -> Spec:
+    """The plot, one panel below the other."""
     connection = Connection.busiest(segments, marks)
     panel = Panel(WIDTH, *connection.span)
-    panels: list[alt.LayerChart | alt.Chart] = [sequence.chart(connection, panel, title)]
+    panels = [sequence.chart(connection, panel, title)]
     if (between := windows.chart(connection, panel)) is not None:
         panels.append(between)
     if crossings is not None and (below := queue.chart(connection, panel, crossings)) is not None:
         panels.append(below)
-    plot: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
-        x="shared", color="independent", shape="independent", strokeDash="independent"
-    )
-    return plot
+    scales = {"x": "shared", "color": "independent", "shape": "independent", "strokeDash": "independent"}
+    return {"vconcat": panels, "spacing": 14, "resolve": {"scale": scales}}

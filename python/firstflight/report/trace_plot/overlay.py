@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from firstflight.report.figure import inline, legend
-from firstflight.report.style import alt, palette
+from firstflight.report.figure import Spec, layer, legend, nominal, quantitative
+from firstflight.report.style import scale
 from firstflight.report.trace_plot import queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading, wrapped
@@ -27,80 +27,69 @@ class PlottedConnection:
     marks: Mapping[str, float] | None = None
 
 
-def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> alt.TopLevelMixin:
+def chart(drawn: Sequence[PlottedConnection], width: int, title: str) -> Spec:
     """One panel below the other. ValueError where one sent no data."""
     connections = [Connection.busiest(plotted.segments, plotted.marks) for plotted in drawn]
     starts, ends = zip(*(connection.span for connection in connections), strict=True)
     panel = Panel(width, min(starts), max(ends))
     names = [plotted.name for plotted in drawn]
-    color, plain = _color(names, legend(names, width)), _color(names, None)
-    panels: list[alt.LayerChart | alt.Chart] = [
+    color = nominal("name", sort=names, title=None, scale=scale(names), legend=legend(names, width))
+    plain = color | {"legend": None}
+    panels = [
         _sequence(names, connections, panel, color, title),
         _cwnd(names, connections, panel, plain),
         *_queue([(plotted.name, plotted.crossings) for plotted in drawn], connections, panel, plain),
     ]
-    picture: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
-    return picture
+    scales = {"x": "shared", "color": "independent"}
+    return {"vconcat": panels, "spacing": 14, "resolve": {"scale": scales}}
 
 
-def _color(names: list[str], shown: alt.Legend | None) -> alt.Color:
-    return alt.Color("name:N", sort=names, title=None, scale=palette(names), legend=shown)
-
-
-def _sequence(
-    names: list[str], connections: list[Connection], panel: Panel, color: alt.Color, title: str
-) -> alt.LayerChart:
+def _sequence(names: list[str], connections: list[Connection], panel: Panel, color: Spec, title: str) -> Spec:
     marks = [sequence.marks(connection) for connection in connections]
     top = max(sequence.data_top(frames) for frames in marks) * 1.04
     time = panel.time(titled=False)
-    y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
-    layers: list[alt.Chart] = sequence.opening(
-        min(connections, key=lambda connection: float(connection.data_sent["time_s"][0])), panel
-    )
+    y = quantitative("low_kb", title="sequence number, kB", scale={"domain": [0, top], "nice": False})
+    layers = sequence.opening(min(connections, key=lambda connection: float(connection.data_sent["time_s"][0])), panel)
     for place, (name, frames) in enumerate(zip(names, marks, strict=True)):
 
-        def rows(frame: pl.DataFrame, name: str = name) -> alt.Chart:
-            return alt.Chart(inline(frame.with_columns(pl.lit(name).alias("name")).to_dicts())).encode(x=time)
+        def drawn(mark: Spec, frame: pl.DataFrame, y: Spec, name: str = name, **encoding: Spec) -> None:
+            rows = frame.with_columns(pl.lit(name).alias("name")).to_dicts()
+            layers.append(layer(mark, rows, x=time, y=y, color=color, **encoding))
 
-        acked = rows(panel.thinned(frames[sequence.ACKED], "low_kb"))
-        layers.append(acked.mark_line(interpolate="step-after", strokeWidth=1.2, clip=True).encode(y=y, color=color))
+        line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.2, "clip": True}
+        drawn(line, panel.thinned(frames[sequence.ACKED], "low_kb"), y)
         # The first is the broadest, so that each shows where all send the same at the same time.
         width = 1.8 + 1.6 * (len(names) - 1 - place)
         for kinds, opacity in (((sequence.SENT, sequence.AGAIN), 1.0), ((sequence.TLS,), 0.45)):
-            sent = rows(panel.merged(pl.concat([frames[kind] for kind in kinds]).sort("time_s")))
-            bar = sent.mark_rule(strokeWidth=width, opacity=opacity)
-            layers.append(bar.encode(y=y, y2="high_kb:Q", color=color))
-        gone = rows(panel.merged(frames[sequence.GONE]))
-        layers.append(
-            gone.mark_point(shape=sequence.CROSS, size=50, strokeWidth=1.8, opacity=1).encode(y=y, color=color)
-        )
-        letters = rows(sequence.apart(frames[sequence.AGAIN], panel, top)).encode(y=alt.Y("high_kb:Q"), color=color)
-        layers.append(letters.mark_text(text="R", dy=-8, fontSize=11, fontWeight="bold"))
+            sent = panel.merged(pl.concat([frames[kind] for kind in kinds]).sort("time_s"))
+            drawn({"type": "rule", "strokeWidth": width, "opacity": opacity}, sent, y, y2={"field": "high_kb"})
+        cross = {"type": "point", "shape": sequence.CROSS, "size": 50, "strokeWidth": 1.8, "opacity": 1}
+        drawn(cross, panel.merged(frames[sequence.GONE]), y)
+        letters = sequence.apart(frames[sequence.AGAIN], panel, top)
+        drawn({"type": "text", **sequence.LETTER}, letters, quantitative("high_kb"))
     tls = _TLS if any(not frames[sequence.TLS].is_empty() for frames in marks) else ""
-    titles = alt.TitleParams(wrapped(title), subtitle=_MARKS.format(tls=tls), anchor="start", offset=8)
-    return alt.LayerChart(layer=layers, width=panel.width, height=sequence.HEIGHT, title=titles)
+    titles = {"text": wrapped(title), "subtitle": _MARKS.format(tls=tls), "anchor": "start", "offset": 8}
+    return {"layer": layers, "width": panel.width, "height": sequence.HEIGHT, "title": titles}
 
 
-def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: alt.Color) -> alt.Chart:
+def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: Spec) -> Spec:
     lines = [windows.windows(connection).filter(pl.col("window") == "cwnd") for connection in connections]
     thinned = [panel.thinned(line.drop("window"), "segments") for line in lines]
-    return _lines(names, thinned, "segments", "cwnd, segments", panel, color).properties(
-        height=windows.HEIGHT, title=heading(windows.HEADING)
-    )
+    size = {"height": windows.HEIGHT, "title": heading(windows.HEADING)}
+    return _lines(names, thinned, "segments", "cwnd, segments", panel, color) | size
 
 
 def _queue(
-    named: list[tuple[str, pl.DataFrame | None]], connections: list[Connection], panel: Panel, color: alt.Color
-) -> Iterator[alt.Chart]:
+    named: list[tuple[str, pl.DataFrame | None]], connections: list[Connection], panel: Panel, color: Spec
+) -> Iterator[Spec]:
     there = {name: crossings for name, crossings in named if crossings is not None}
     first = queue.bottleneck(connections[0], next(iter(there.values()))) if len(there) == len(named) else None
     if first is None:
         return
     link_crossings = (crossings.filter(pl.col("link") == first) for crossings in there.values())
     steps = [panel.thinned(queue.waiting(crossings, panel), "packets") for crossings in link_crossings]
-    yield _lines(list(there), steps, "packets", "packets waiting", panel, color, titled=True).properties(
-        height=queue.HEIGHT, title=heading(queue.HEADING.format(first))
-    )
+    size = {"height": queue.HEIGHT, "title": heading(queue.HEADING.format(first))}
+    yield _lines(list(there), steps, "packets", "packets waiting", panel, color, titled=True) | size
 
 
 def _lines(
@@ -109,16 +98,11 @@ def _lines(
     field: str,
     title: str,
     panel: Panel,
-    color: alt.Color,
+    color: Spec,
     titled: bool = False,
-) -> alt.Chart:
+) -> Spec:
     points = pl.concat(frame.with_columns(pl.lit(name).alias("name")) for name, frame in zip(names, steps, strict=True))
     most = max(1.0, float(points[field].max() or 0))  # type: ignore[arg-type]
-    y = alt.Y(f"{field}:Q", title=title, axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
-    picture: alt.Chart = (
-        alt.Chart(inline(points.to_dicts()))
-        .mark_line(interpolate="step-after", strokeWidth=1.8)
-        .encode(x=panel.time(titled=titled), y=y, color=color)
-        .properties(width=panel.width)
-    )
-    return picture
+    y = quantitative(field, title=title, axis=panel.counts(most), scale={"domain": [0, 1.08 * most]})
+    line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8}
+    return layer(line, points.to_dicts(), x=panel.time(titled), y=y, color=color) | {"width": panel.width}

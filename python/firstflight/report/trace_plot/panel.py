@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from firstflight.report.style import alt
+from firstflight.report.figure import Spec, quantitative
 
 # Points a unit of width that a line keeps at most: beyond these a picture does not change.
 _POINTS_PER_UNIT = 2
@@ -21,9 +21,9 @@ def wrapped(title: str) -> list[str]:
     return textwrap.wrap(title, _LETTERS)
 
 
-def heading(text: str) -> alt.TitleParams:
+def heading(text: str) -> Spec:
     """The title of a panel below the first."""
-    return alt.TitleParams(text, anchor="start", fontSize=12, fontWeight="normal", offset=4)
+    return {"text": text, "anchor": "start", "fontSize": 12, "fontWeight": "normal", "offset": 4}
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Panel:
     start_s: float
     end_s: float
 
-    def time(self, titled: bool) -> alt.X:
+    def time(self, titled: bool) -> Spec:
         """The time axis."""
-        axis = alt.Axis(tickCount=8, title="time, s" if titled else None)
+        axis = {"tickCount": 8, "title": "time, s" if titled else None}
         domain = [self.start_s, max(self.end_s, self.start_s + 1e-9)]
-        return alt.X("time_s:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
+        return quantitative("time_s", axis=axis, scale={"domain": domain, "nice": False})
 
     def thinned(self, steps: pl.DataFrame, value: str) -> pl.DataFrame:
         """A step line with as many points as are distinguishable.
@@ -84,6 +84,6 @@ class Panel:
         width_s = max(self.end_s - self.start_s, 1e-9) / self._slivers
         return ((pl.col("time_s") - self.start_s) / width_s).floor().alias("sliver")
 
-    def counts(self, most: float) -> alt.Axis:
+    def counts(self, most: float) -> Spec:
         """An axis of whole numbers up to `most`."""
-        return alt.Axis(tickCount=max(1, min(5, math.ceil(most))), tickMinStep=1, format="d")
+        return {"tickCount": max(1, min(5, math.ceil(most))), "tickMinStep": 1, "format": "d"}

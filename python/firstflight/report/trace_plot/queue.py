@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from firstflight.report.figure import inline
-from firstflight.report.style import SOFT, alt
+from firstflight.report.figure import Spec, layer, quantitative
+from firstflight.report.style import SOFT
 from firstflight.report.trace_plot.connection import DROPPED, Connection
 from firstflight.report.trace_plot.panel import Panel, heading
 
@@ -13,7 +13,7 @@ HEIGHT = 110
 HEADING = "Queue at {}, where the data waits longest"
 
 
-def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alt.Chart | None:
+def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> Spec | None:
     """Packets of all connections that wait there, exact to the nanosecond, and those that it dropped."""
     link = bottleneck(connection, crossings)
     if link is None:
@@ -22,14 +22,11 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alt.
     steps = panel.thinned(waiting(there, panel), "packets")
     time = panel.time(titled=True)
     most = max(1, int(steps["packets"].max() or 0))  # type: ignore[arg-type]
-    y = alt.Y("packets:Q", title="packets waiting", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
-    picture: alt.Chart = (
-        alt.Chart(inline(steps.to_dicts()))
-        .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": SOFT}, color=SOFT)
-        .encode(x=time, y=y)
-        .properties(width=panel.width, height=HEIGHT, title=heading(HEADING.format(link)))
-    )
-    return picture
+    y = quantitative("packets", title="packets waiting", axis=panel.counts(most), scale={"domain": [0, 1.08 * most]})
+    line = {"strokeWidth": 1.2, "color": SOFT}
+    area = {"type": "area", "interpolate": "step-after", "opacity": 0.35, "line": line, "color": SOFT}
+    size = {"width": panel.width, "height": HEIGHT, "title": heading(HEADING.format(link))}
+    return layer(area, steps.to_dicts(), x=time, y=y) | size
 
 
 def bottleneck(connection: Connection, crossings: pl.DataFrame) -> str | None:

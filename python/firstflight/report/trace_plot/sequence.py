@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
 
 import polars as pl
 
-from firstflight.report.figure import inline
-from firstflight.report.style import PAPER, SOFT, alt, color
+from firstflight.report.figure import Spec, layer, nominal, quantitative
+from firstflight.report.style import PAPER, SOFT, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, wrapped
 
@@ -37,6 +37,9 @@ _LOOK = {
     MARKED: (color("orange"), "diamond"),
 }
 
+LETTER: Spec = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
+"""Over a retransmission."""
+
 # Below this number of bars each has a foot and a head, as in tcptrace; above, these would run together.
 _FEW_BARS = 200
 # Room that a letter needs, in units of the picture.
@@ -47,7 +50,7 @@ _NAME = 52
 _END = 140
 
 
-def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
+def chart(connection: Connection, panel: Panel, title: str) -> Spec:
     """Bars from first to last byte, lines for acknowledgments and window, marks for losses and other events."""
     frames = marks(connection)
     top = _top(frames)
@@ -55,51 +58,44 @@ def chart(connection: Connection, panel: Panel, title: str) -> alt.LayerChart:
     frames[WINDOW] = frames[WINDOW] if not window.is_empty() else window
     drawn = [name for name, rows in frames.items() if not rows.is_empty()]
     time = panel.time(titled=False)
-    y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
-    shade = alt.Color(
-        "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][0] for name in drawn])
+    y = quantitative("low_kb", title="sequence number, kB", scale={"domain": [0, top], "nice": False})
+    high = quantitative("high_kb")
+    shade, shape = (
+        nominal("what", sort=drawn, title=None, scale={"domain": drawn, "range": [_LOOK[name][of] for name in drawn]})
+        for of in range(2)
     )
-    shape = alt.Shape(
-        "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][1] for name in drawn])
-    )
-    bars = frames[SENT].height + frames[TLS].height + frames[AGAIN].height
-    few = bars <= _FEW_BARS
+    few = frames[SENT].height + frames[TLS].height + frames[AGAIN].height <= _FEW_BARS
     width = 2.0 if few else 1.5
 
-    def data(name: str) -> alt.Data:
-        return _rows(frames[name], name)
+    layers = opening(connection, panel)
 
-    layers: list[alt.Chart] = opening(connection, panel)
+    def add(mark: str, settings: Spec, name: str, rows: pl.DataFrame, y: Spec = y, **encoding: Spec) -> None:
+        named = rows.with_columns(pl.lit(name).alias("what")).to_dicts()
+        layers.append(layer({"type": mark, **settings}, named, x=time, y=y, **encoding))
+
     for name in (WINDOW, ACKED):
         steps = panel.thinned(frames[name], "low_kb")
-        line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
-        layers.append(line.encode(x=time, y=y, color=shade))
+        add("line", {"interpolate": "step-after", "strokeWidth": 1.3, "clip": True}, name, steps, color=shade)
     for name, stroke in ((SACKED, width + 1), (SENT, width), (TLS, width), (AGAIN, width + 0.6)):
-        bar = alt.Chart(_rows(panel.merged(frames[name]), name)).mark_rule(strokeWidth=stroke)
-        layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=shade))
+        bars = panel.merged(frames[name])
+        add("rule", {"strokeWidth": stroke}, name, bars, y2={"field": "high_kb"}, color=shade)
     if few:
-        for name in (SENT, TLS, AGAIN):
-            for end in ("low_kb", "high_kb"):
-                foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
-                layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=shade))
+        for name, end in itertools.product((SENT, TLS, AGAIN), (y, high)):
+            foot = {"shape": "stroke", "size": 22, "strokeWidth": 1.2, "opacity": 1}
+            add("point", foot, name, frames[name], end, color=shade)
     for name, size in ((DUPLICATE, 60), (MARKED, 40), (GONE, 50)):
-        point = alt.Chart(_rows(panel.merged(frames[name]), name)).mark_point(
-            size=size, strokeWidth=1.8, opacity=1, filled=False
-        )
-        layers.append(point.encode(x=time, y=y, color=shade, shape=shape))
+        point = {"size": size, "strokeWidth": 1.8, "opacity": 1, "filled": False}
+        add("point", point, name, panel.merged(frames[name]), color=shade, shape=shape)
     letters = apart(frames[AGAIN], panel, top)
-    letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
-    style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
     # The same letter below it in the color of the page, broader, separates it from the background.
-    layers.append(letter.mark_text(**style, stroke=PAPER, strokeWidth=3, color=PAPER))
-    layers.append(letter.mark_text(**style).encode(color=shade))
+    add("text", LETTER | {"stroke": PAPER, "strokeWidth": 3, "color": PAPER}, AGAIN, letters, high)
+    add("text", LETTER, AGAIN, letters, high, color=shade)
     layers += _ends(connection, panel)
-    return alt.LayerChart(
-        layer=layers, width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
-    )
+    heading = {"text": wrapped(title), "anchor": "start", "offset": 8}
+    return {"layer": layers, "width": panel.width, "height": HEIGHT, "title": heading}
 
 
-def opening(connection: Connection, panel: Panel) -> list[alt.Chart]:
+def opening(connection: Connection, panel: Panel) -> list[Spec]:
     """The time before the first data segment, named where a name has room."""
     # The other end sent the SYN before the first time that is drawn.
     spans = connection.opening.with_columns(pl.col("time_s").clip(panel.start_s)).filter(
@@ -110,36 +106,33 @@ def opening(connection: Connection, panel: Panel) -> list[alt.Chart]:
     across = panel.width / max(panel.end_s - panel.start_s, 1e-9)
     roomy = spans.filter((pl.col("until_s") - pl.col("time_s")) * across > _NAME)
     time = panel.time(titled=False)
-    bands = alt.Chart(inline(spans.to_dicts())).encode(x=time, x2="until_s:Q")
-    names = alt.Chart(inline(roomy.to_dicts())).encode(x=time, y=alt.value(HEIGHT / 2), text="what:N")
+    band = {"type": "rect", "color": SOFT, "opacity": 1, "fillOpacity": 0.12}
+    edge = {"stroke": SOFT, "strokeOpacity": 0.5, "strokeWidth": 1}
+    name = {"type": "text", "align": "left", "dx": 5, "fontSize": 11, "color": SOFT}
     return [
-        bands.mark_rect(color=SOFT, opacity=1, fillOpacity=0.12, stroke=SOFT, strokeOpacity=0.5, strokeWidth=1),
-        names.mark_text(align="left", dx=5, fontSize=11, color=SOFT),
+        layer(band | edge, spans.to_dicts(), x=time, x2={"field": "until_s"}),
+        layer(name, roomy.to_dicts(), x=time, y={"value": HEIGHT / 2}, text=nominal("what")),
     ]
 
 
-def _ends(connection: Connection, panel: Panel) -> list[alt.Chart]:
+def _ends(connection: Connection, panel: Panel) -> list[Spec]:
     """A line where each of the connection's marks is, with its name: one line lower than the one before."""
     shown = {name: time_s for name, time_s in connection.marks.items() if panel.start_s <= time_s <= panel.end_s}
     if not shown:
         return []
-    latest_s = panel.end_s - _END * (panel.end_s - panel.start_s) / panel.width
+    time, latest_s = panel.time(titled=False), panel.end_s - _END * (panel.end_s - panel.start_s) / panel.width
     layers = []
     for place, (name, time_s) in enumerate(shown.items()):
-        row = alt.Chart(inline([{"time_s": time_s, "name": f"{name} {1e3 * time_s:.1f} ms"}]))
-        row = row.encode(x=panel.time(titled=False))
-        side: dict[str, Any] = {"align": "right", "dx": -4} if time_s > latest_s else {"align": "left", "dx": 4}
-        text = row.encode(y=alt.value(9 + 13 * place), text="name:N")
+        row = [{"time_s": time_s, "name": f"{name} {1e3 * time_s:.1f} ms"}]
+        side: Spec = {"align": "right", "dx": -4} if time_s > latest_s else {"align": "left", "dx": 4}
+        text = side | {"type": "text", "fontSize": 10}
+        at = {"x": time, "y": {"value": 9 + 13 * place}, "text": nominal("name")}
         layers += [
-            row.mark_rule(color=SOFT, strokeDash=[2, 3], strokeWidth=1),
-            text.mark_text(**side, fontSize=10, stroke=PAPER, strokeWidth=3, color=PAPER),
-            text.mark_text(**side, fontSize=10, color=SOFT),
+            layer({"type": "rule", "color": SOFT, "strokeDash": [2, 3], "strokeWidth": 1}, row, x=time),
+            layer(text | {"stroke": PAPER, "strokeWidth": 3, "color": PAPER}, row, **at),
+            layer(text | {"color": SOFT}, row, **at),
         ]
     return layers
-
-
-def _rows(frame: pl.DataFrame, what: str) -> alt.Data:
-    return inline(frame.with_columns(pl.lit(what).alias("what")).to_dicts())
 
 
 def marks(connection: Connection) -> dict[str, pl.DataFrame]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from firstflight.report.figure import inline
-from firstflight.report.style import ORDERED, alt, color
+from firstflight.report.figure import Spec, layer, nominal, quantitative
+from firstflight.report.style import ORDERED, color
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel, heading
 
@@ -26,7 +26,7 @@ PALE = 0.16
 _FAST_RECOVERY, _LOSS = 3, 4
 
 
-def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
+def chart(connection: Connection, panel: Panel) -> Spec | None:
     """The two windows in segments as lines; the sender's phase as the color behind them. None for a capture of
     packets, which does not show them.
     """
@@ -39,26 +39,25 @@ def chart(connection: Connection, panel: Panel) -> alt.LayerChart | None:
     time = panel.time(titled=False)
     names = [name for name in ("cwnd", "ssthresh") if name in lines["window"].unique().to_list()]
     shown = [name for name in PHASES if name in spans["phase"].to_list()]
-    scale = alt.Scale(domain=shown, range=[PHASES[name] for name in shown])
-    behind = (
-        alt.Chart(inline(spans.to_dicts()))
-        .mark_rect(opacity=PALE)
-        .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", sort=shown, title=None, scale=scale))
+    scale = {"domain": shown, "range": [PHASES[name] for name in shown]}
+    behind = layer(
+        {"type": "rect", "opacity": PALE},
+        spans.to_dicts(),
+        x=time,
+        x2={"field": "until_s"},
+        color=nominal("phase", sort=shown, title=None, scale=scale),
     )
     thinned = pl.concat(panel.thinned(lines.filter(pl.col("window") == name), "segments") for name in names)
-    before = (
-        alt.Chart(inline(thinned.to_dicts()))
-        .mark_line(interpolate="step-after", strokeWidth=1.8)
-        .encode(
-            x=time,
-            y=alt.Y("segments:Q", title="segments", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most])),
-            strokeDash=alt.StrokeDash(
-                "window:N", sort=names, scale=alt.Scale(domain=names, range=[[1, 0], [4, 3]][: len(names)]), title=None
-            ),
-            color=alt.value(ORDERED[0]),
-        )
+    dashes = {"domain": names, "range": [[1, 0], [4, 3]][: len(names)]}
+    before = layer(
+        {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
+        thinned.to_dicts(),
+        x=time,
+        y=quantitative("segments", title="segments", axis=panel.counts(most), scale={"domain": [0, 1.08 * most]}),
+        strokeDash=nominal("window", sort=names, scale=dashes, title=None),
+        color={"value": ORDERED[0]},
     )
-    return alt.LayerChart(layer=[behind, before], width=panel.width, height=HEIGHT, title=heading(HEADING))
+    return {"layer": [behind, before], "width": panel.width, "height": HEIGHT, "title": heading(HEADING)}
 
 
 def windows(connection: Connection) -> pl.DataFrame:

@@ -22,8 +22,8 @@ import numpy as np
 import xarray as xr
 
 from firstflight.analysis.table import Table
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, ORDERED, alt
+from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
+from firstflight.report.style import BASE, ORDERED
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.figure import heading_of
 from firstflight.studies.kernel.quantity import named, undrawn
@@ -267,22 +267,28 @@ class Matched:
         ]
         return Figure("effect", title, caption, wide, narrow, f"Gain: {', '.join(parts)}")
 
-    def _chart(self, rows: list[dict[str, Any]], width: int) -> alt.TopLevelMixin:
-        x = alt.X("distance:Q", title=heading_of(self.distance), scale=alt.Scale(type="log", nice=False, padding=10))
-        y = alt.Y("effect:Q", title=heading_of(self.effect), scale=alt.Scale(zero=False, padding=10))
-        color = alt.Color("kind:N", title=None, sort=_KINDS, scale=alt.Scale(domain=_KINDS, range=[ORDERED[0], BASE]))
-        points = alt.Chart().mark_circle(size=45, opacity=0.8).encode(x=x, y=y, color=color)
-        first = alt.Chart().transform_filter("datum.member == 0")
-        ring = first.mark_point(size=140, color=ORDERED[1], strokeWidth=2).encode(x=x, y=y)
-        name = first.mark_text(align="left", dx=10, color=ORDERED[1], text="member 0").encode(x=x, y=y)
+    def _chart(self, rows: list[dict[str, Any]], width: int) -> Spec:
+        scales = ({"type": "log", "nice": False, "padding": 10}, {"zero": False, "padding": 10})
+        at = {
+            "x": quantitative("distance", title=heading_of(self.distance), scale=scales[0]),
+            "y": quantitative("effect", title=heading_of(self.effect), scale=scales[1]),
+        }
+        color = nominal("kind", title=None, sort=_KINDS, scale={"domain": _KINDS, "range": [ORDERED[0], BASE]})
+        first, published = {"transform": [{"filter": "datum.member == 0"}]}, {"datum": self.published}
+        orange: Spec = {"color": ORDERED[1]}
+        name = orange | {"type": "text", "align": "left", "dx": 10, "text": "member 0"}
+        said = orange | {"type": "text", "align": "right", "dy": -6, "text": f"published: {self.published:g}"}
         # A mark for each row of the data lies on top of the others.
-        once = alt.Chart(inline([{}]))
-        printed = once.mark_rule(color=ORDERED[1], strokeDash=[5, 3]).encode(y=alt.datum(self.published))
-        said = once.mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
-        limit = once.mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
-        layers = [limit, printed, points, ring, name, said.encode(x=alt.value(width), y=alt.datum(self.published))]
-        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(rows), width=width, height=280)
-        return picture
+        once: list[dict[str, Any]] = [{}]
+        layers = [
+            layer({"type": "rule", "color": BASE}, once, x={"datum": CUTOFF}),
+            layer(orange | {"type": "rule", "strokeDash": [5, 3]}, once, y=published),
+            layer({"type": "circle", "size": 45, "opacity": 0.8}, **at, color=color),
+            first | layer(orange | {"type": "point", "size": 140, "strokeWidth": 2}, **at),
+            first | layer(name, **at),
+            layer(said, once, x={"value": width}, y=published),
+        ]
+        return {"data": {"values": rows}, "layer": layers, "width": width, "height": 280}
 
 
 _KINDS = ["compatible with the baseline", "not compatible"]

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from firstflight.counted import with_unit
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE, alt, palette
+from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
+from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE
 from firstflight.report.style import color as theme
+from firstflight.report.style import scale as colors
 from firstflight.studies.kernel.quantity import estimates
 from firstflight.studies.kernel.sample import DRAW
 
@@ -84,16 +85,17 @@ class Values(NamedTuple):
     greatest: float
     nice: bool = True
 
-    def channel(self, title: str) -> alt.Y:
+    def channel(self, title: str) -> Spec:
         """The encoding of the field `value`."""
         if self.linear_within is None:
-            scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True, nice=self.nice)
-            axis = alt.Axis(tickCount=6, format="~g") if self.log else alt.Axis()
-            return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+            if self.log:
+                scale, axis = {"type": "log", "nice": False}, {"tickCount": 6, "format": "~g"}
+                return quantitative("value", title=title, scale=scale, axis=axis)
+            return quantitative("value", title=title, scale={"zero": True, "nice": self.nice})
         steps = [self.linear_within * 2**step for step in range(12) if self.linear_within * 2**step <= self.greatest]
-        scale = alt.Scale(type="symlog", constant=self.linear_within, nice=False)
-        axis = alt.Axis(values=[*(-step for step in steps), 0, *steps], format="d", labelOverlap=True)
-        return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+        scale = {"type": "symlog", "constant": self.linear_within, "nice": False}
+        axis = {"values": [*(-step for step in steps), 0, *steps], "format": "d", "labelOverlap": True}
+        return quantitative("value", title=title, scale=scale, axis=axis)
 
 
 def _chart(
@@ -105,62 +107,58 @@ def _chart(
     columns: str | None,
     values: Values,
     sources: list[str],
-) -> alt.TopLevelMixin:
+) -> Spec:
     names = titles(quantity[color])
-    shade = alt.Color(
-        f"{color}:N", sort=names, title=quantity[color].attrs.get("long_name", color), scale=palette(names, color)
-    )
+    heading = quantity[color].attrs.get("long_name", color)
+    shade = nominal(color, sort=names, title=heading, scale=colors(names, color))
     labels = quantity[x].values.tolist()
     numbers = all(isinstance(label, int | float) for label in labels)
     far = numbers and min(labels) > 0 and max(labels) >= _LOGARITHMIC * min(labels) and not _even(labels)
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
-        few = labels if len(labels) <= _FEW else alt.Undefined
-        axis = alt.Axis(values=few, labelExpr="'' + datum.value", labelOverlap=True, labelSeparation=6)
-        scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
-        across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
+        axis = {"labelExpr": "'' + datum.value", "labelOverlap": True, "labelSeparation": 6}
+        if len(labels) <= _FEW:
+            axis["values"] = labels
+        scale = {"type": "log" if far else "linear", "zero": False, "nice": not far}
+        across = quantitative(x, title=heading, scale=scale, axis=axis)
     else:
         room = width / min(quantity.sizes[columns] if columns else 1, 4 if width > 400 else 2) / len(labels)
         angle = 0 if max(map(len, titles(quantity[x]))) * _LETTER <= room else -40
-        across = alt.X(f"{x}:N", title=heading, sort=titles(quantity[x]), axis=alt.Axis(labelAngle=angle))
+        across = nominal(x, title=heading, sort=titles(quantity[x]), axis={"labelAngle": angle})
     value = values.channel(heading_of(quantity))
-    low = value.copy()
-    low.shorthand = "low:Q"
-    base = alt.Chart().encode(x=across, color=shade)
+    shared = {"x": across, "color": shade}
+    ends = {"y": value | {"field": "low"}, "y2": {"field": "high"}}
     if numbers:
         pointed = len(labels) <= _POINTS
-        line = base.mark_line(point=pointed).encode(y=value)
+        line = layer({"type": "line", "point": pointed}, **shared, y=value)
         if sources:
             # Points of a layer of their own: the legend has lines as the picture has. On a telephone it is below.
-            legend = alt.Legend(symbolSize=300)
-            if width <= 400:
-                legend = alt.Legend(symbolSize=300, orient="bottom", columns=1)
-            scale = alt.Scale(domain=sources, range=_DASHES[: len(sources)])
-            dash = alt.StrokeDash("source:N", title=None, scale=scale, legend=legend)
-            line = base.mark_line().encode(y=value, strokeDash=dash)
-        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2=alt.Y2("high:Q")), line]
+            legend = {"symbolSize": 300} | ({"orient": "bottom", "columns": 1} if width <= 400 else {})
+            dashes = {"domain": sources, "range": _DASHES[: len(sources)]}
+            dash = nominal("source", title=None, scale=dashes, legend=legend)
+            line = layer("line", **shared, y=value, strokeDash=dash)
+        drawn = [layer({"type": "area", "opacity": 0.2}, **shared, **ends), line]
         if sources and pointed:
-            drawn.append(base.mark_point(filled=True, size=30, opacity=1).encode(y=value))
+            drawn.append(layer({"type": "point", "filled": True, "size": 30, "opacity": 1}, **shared, y=value))
     else:
         if len(names) > 1 and color != columns:
-            base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
-        drawn = [base.mark_rule().encode(low, alt.Y2("high:Q")), base.mark_point(filled=True, size=60).encode(value)]
+            shared["xOffset"] = nominal(color, sort=names)
+        point = {"type": "point", "filled": True, "size": 60}
+        drawn = [layer("rule", **shared, **ends), layer(point, **shared, y=value)]
     if values.base is not None:
-        drawn.insert(0, alt.Chart().mark_rule(color=BASE, strokeDash=[5, 4]).encode(y=alt.YDatum(values.base)))
+        drawn.insert(0, layer({"type": "rule", "color": BASE, "strokeDash": [5, 4]}, y={"datum": values.base}))
     panels = quantity.sizes[columns] if columns else 1
     abreast = min(panels, 4 if width > 400 else 2)
-    chart = alt.layer(
-        *drawn, data=inline(rows), width=max(width // abreast - 40, 100), height=240 if width > 400 else 180
-    )
+    size = {"width": max(width // abreast - 40, 100), "height": 240 if width > 400 else 180}
+    chart, data = {"layer": drawn, **size}, {"values": rows}
     if columns is None:
-        return chart
+        return chart | {"data": data}
     named = quantity[columns].attrs.get("long_name") if not quantity[columns].attrs.get("titles") else None
-    header = alt.Header(labelExpr=f"'{named}: ' + datum.value" if named else "datum.value")
-    picture = chart.facet(
-        alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None, header=header), columns=abreast
-    )
+    header = {"labelExpr": f"'{named}: ' + datum.value" if named else "datum.value"}
+    facet = nominal(columns, sort=titles(quantity[columns]), title=None, header=header)
     # Lines that are not compared have an axis each.
-    return picture.resolve_scale(y="independent") if color == columns else picture
+    resolve = {"resolve": {"scale": {"y": "independent"}}} if color == columns else {}
+    return {"data": data, "facet": facet, "columns": abreast, "spec": chart, **resolve}
 
 
 def _even(labels: list[Any]) -> bool:
@@ -251,71 +249,62 @@ def panels(
         if row[x] == marked:
             row["mark"] = f"{row['value']:.{quantity.attrs['digits']}f}"
 
-    def chart(wide: bool) -> alt.TopLevelMixin:
+    def chart(wide: bool) -> Spec:
         labels = quantity[x].values.tolist()
-        across = alt.X(
-            f"{x}:Q",
+        ticks = {"values": labels, "format": "d", "labelFontSize": _SMALL, "grid": False}
+        across = quantitative(
+            x,
             title=None,
-            scale=alt.Scale(type="log", base=2, nice=False, padding=6),
-            axis=alt.Axis(
-                values=labels,
-                format="d",
-                labelFontSize=_SMALL,
-                grid=False,
-                labelOverlap=not wide or len(labels) > _LABELS,
-            ),
+            scale={"type": "log", "base": 2, "nice": False, "padding": 6},
+            axis=ticks | {"labelOverlap": not wide or len(labels) > _LABELS},
         )
-        scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
-        axis = alt.Axis(tickCount=3, labelFontSize=_SMALL)
+        scale = {"type": "log", "nice": False} if log else {"zero": False}
+        axis = {"tickCount": 3, "labelFontSize": _SMALL}
 
-        def y(field: str) -> alt.Y:
-            return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
+        def y(field: str) -> Spec:
+            return quantitative(field, title=None, scale=scale, axis=axis)
 
-        plain = alt.Chart().encode(x=across)
-        rule = alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.YDatum(base))
-        layers: list[Any] = [] if base is None else [rule]
+        layers = [] if base is None else [layer({"type": "rule", "color": BASE, "strokeWidth": 0.7}, y={"datum": base})]
         if color is None:
             layers += [
-                plain.mark_area(color=shade, opacity=0.3).encode(y=y(field), y2=alt.Y2Datum(base))
+                layer({"type": "area", "color": shade, "opacity": 0.3}, x=across, y=y(field), y2={"datum": base})
                 for field, shade in (("below", BETTER), ("above", WORSE))
             ]
-            shade: dict[str, Any] = {"color": alt.ColorValue(ORDERED[0])}
-        else:
-            shade = {"color": color_of(quantity[color], color)}
-        layers.append(plain.mark_rule().encode(y=y("low"), y2=alt.Y2("high"), **shade))
-        point = alt.OverlayMarkDef(size=20 if wide else 10, filled=True, opacity=1)
-        layers.append(plain.mark_line(strokeWidth=1.6, point=point).encode(y=y("value"), **shade))
+        shade = {"value": ORDERED[0]} if color is None else color_of(quantity[color], color)
+        point = {"size": 20 if wide else 10, "filled": True, "opacity": 1}
+        line = {"type": "line", "strokeWidth": 1.6, "point": point}
+        layers += [
+            layer("rule", x=across, y=y("low"), y2={"field": "high"}, color=shade),
+            layer(line, x=across, y=y("value"), color=shade),
+        ]
         if marked is not None:
-            at = alt.Chart().transform_filter("isValid(datum.mark)")
-            layers.append(at.mark_point(color=ORDERED[0], size=70 if wide else 30).encode(x=across, y=y("value")))
-            text = at.mark_text(align="left", baseline="bottom", fontSize=12 if wide else 8, fontWeight="bold", dx=4)
-            layers.append(text.encode(x=alt.XValue(0), y=alt.YValue("height"), text=alt.Text("mark:N")))
-        heading = alt.TitleParams(
-            quantity[x].attrs.get("long_name", x), orient="bottom", anchor="middle", fontSize=11, fontWeight="normal"
-        )
+            at = {"transform": [{"filter": "isValid(datum.mark)"}]}
+            ring = {"type": "point", "color": ORDERED[0], "size": 70 if wide else 30}
+            font = {"fontSize": 12 if wide else 8, "fontWeight": "bold"}
+            text = {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, **font}
+            layers += [
+                at | layer(ring, x=across, y=y("value")),
+                at | layer(text, x={"value": 0}, y={"value": "height"}, text=nominal("mark")),
+            ]
+        # Letters may be wider in the reader's font than where the picture was laid out.
+        room = {"labelPadding": 32 if wide else 20, "labelFontSize": 12 if wide else _SMALL}
+        header = {"labelAngle": 0, "labelAlign": "left", **room}
+        facet = {
+            "row": nominal(rows, sort=titles(quantity[rows]), title=None, header=header),
+            "column": nominal(columns, sort=titles(quantity[columns]), title=None),
+        }
         # Few rows are higher.
         height = max(320 // quantity.sizes[rows], 80) if wide else 64
         size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
-        picture: alt.TopLevelMixin = alt.layer(*layers, data=inline(cell_rows), **size).facet(
-            title=heading,
-            row=alt.Row(
-                f"{rows}:N",
-                sort=titles(quantity[rows]),
-                title=None,
-                # Letters may be wider in the reader's font than where the picture was laid out.
-                header=alt.Header(
-                    labelAngle=0,
-                    labelAlign="left",
-                    labelPadding=32 if wide else 20,
-                    labelFontSize=12 if wide else _SMALL,
-                ),
-            ),
-            column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None),
-            spacing=10 if wide else 6,
-        )
-        return picture
+        place = {"orient": "bottom", "anchor": "middle", "fontSize": 11, "fontWeight": "normal"}
+        heading = {"text": quantity[x].attrs.get("long_name", x), **place}
+        return _faceted(cell_rows, facet, {"layer": layers, **size}, 10 if wide else 6) | {"title": heading}
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
+
+
+def _faceted(rows: list[dict[str, Any]], facet: Spec, panel: Spec, spacing: int) -> Spec:
+    return {"data": {"values": rows}, "facet": facet, "spec": panel, "spacing": spacing}
 
 
 def heat_map(
@@ -345,40 +334,36 @@ def heat_map(
         cell_rows = [row | {"kind": cell_kinds[tuple(row[key] for key in keys)]} for row in cell_rows]
     many = quantity.sizes[x] > _FEW
 
-    def chart(wide: bool) -> alt.TopLevelMixin:
-        base = alt.Chart().encode(
-            x=alt.X(
-                f"{x}:O",
-                sort=titles(quantity[x]),
-                title=quantity[x].attrs.get("long_name", x) if wide else None,
-                axis=alt.Axis(labelAngle=0),
-            ),
-            y=alt.Y(f"{y}:O", sort=titles(quantity[y]), title=None),
-        )
+    def chart(wide: bool) -> Spec:
+        heading = quantity[x].attrs.get("long_name", x) if wide else None
+        at: Spec = {
+            "x": {
+                "field": x,
+                "type": "ordinal",
+                "sort": titles(quantity[x]),
+                "title": heading,
+                "axis": {"labelAngle": 0},
+            },
+            "y": {"field": y, "type": "ordinal", "sort": titles(quantity[y]), "title": None},
+        }
         if kinds:
-            scale = alt.Scale(domain=list(names), range=_KINDS[: len(names)])
-            cells = base.mark_rect(stroke=PAPER, opacity=0.35).encode(
-                color=alt.Color("kind:N", title=None, scale=scale)
-            )
+            kind = nominal("kind", title=None, scale={"domain": list(names), "range": _KINDS[: len(names)]})
+            cells = layer({"type": "rect", "stroke": PAPER, "opacity": 0.35}, **at, color=kind)
         else:
-            depth = alt.Opacity("value:Q", legend=None, scale=alt.Scale(domain=[0, deepest], range=[0.05, 1]))
-            cells = base.mark_rect(stroke=PAPER, color=BETTER).encode(opacity=depth)
-        text = base.mark_text(fontSize=(10 if many else 12) if wide else 9, color=INK).encode(
-            text=alt.Text("value:Q", format=f".{digits}f")
-        )
-        # On a telephone numbers of many columns have no room.
-        layers = [cells] if many and not wide else [cells, text]
-        picture: alt.TopLevelMixin = alt.layer(
-            *layers,
-            data=inline(cell_rows),
-            width=alt.Step((34 if many else 42) if wide else 17 if many else 22),
-            height=alt.Step(28 if wide else 22),
-        ).facet(
-            alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None),
-            columns=1 if many else quantity.sizes[columns],
-            spacing=14 if wide else 8,
-        )
-        return picture
+            depth = quantitative("value", legend=None, scale={"domain": [0, deepest], "range": [0.05, 1]})
+            cells = layer({"type": "rect", "stroke": PAPER, "color": BETTER}, **at, opacity=depth)
+        font = {"fontSize": (10 if many else 12) if wide else 9, "color": INK}
+        text = layer({"type": "text", **font}, **at, text=quantitative("value", format=f".{digits}f"))
+        step = (34 if many else 42) if wide else 17 if many else 22
+        panel = {
+            # On a telephone numbers of many columns have no room.
+            "layer": [cells] if many and not wide else [cells, text],
+            "width": {"step": step},
+            "height": {"step": 28 if wide else 22},
+        }
+        facet = nominal(columns, sort=titles(quantity[columns]), title=None)
+        picture = _faceted(cell_rows, facet, panel, 14 if wide else 8)
+        return picture | {"columns": 1 if many else quantity.sizes[columns]}
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
@@ -409,38 +394,31 @@ def scatter(
 
     values = Values(True, linear_within, base, max(abs(row["value"]) for row in cell_rows))
 
-    def chart(wide: bool) -> alt.TopLevelMixin:
-        scale = alt.Scale(type="log", nice=False)
-        few = alt.Axis(tickCount=4, format="~g", grid=False, labelSeparation=6)
-        points = (
-            alt.Chart()
-            .mark_circle(size=20, opacity=0.55)
-            .encode(
-                x=alt.X("against:Q", title=heading_of(against), scale=scale, axis=few),
-                y=values.channel(heading_of(quantity)),
-                color=color_of(quantity[color], color),
-            )
-        )
-        rule = alt.Chart().mark_rule(color=BASE, strokeDash=[4, 3]).encode(y=alt.YDatum(base))
-        picture: alt.TopLevelMixin = alt.layer(
-            rule,
-            points,
-            data=inline(cell_rows),
-            width=(570 if wide else 250) // quantity.sizes[columns],
-            height=220 if wide else 190,
-        ).facet(column=alt.Column(f"{columns}:N", sort=titles(quantity[columns]), title=None), spacing=14)
-        return picture
+    scale, few = {"type": "log", "nice": False}, {"tickCount": 4, "format": "~g", "grid": False, "labelSeparation": 6}
+    layers = [
+        layer({"type": "rule", "color": BASE, "strokeDash": [4, 3]}, y={"datum": base}),
+        layer(
+            {"type": "circle", "size": 20, "opacity": 0.55},
+            x=quantitative("against", title=heading_of(against), scale=scale, axis=few),
+            y=values.channel(heading_of(quantity)),
+            color=color_of(quantity[color], color),
+        ),
+    ]
+    facet = {"column": nominal(columns, sort=titles(quantity[columns]), title=None)}
+
+    def chart(wide: bool) -> Spec:
+        size = {"width": (570 if wide else 250) // quantity.sizes[columns], "height": 220 if wide else 190}
+        return _faceted(cell_rows, facet, {"layer": layers, **size}, 14)
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
 
-def color_of(coordinate: xr.DataArray, key: str) -> alt.Color:
+def color_of(coordinate: xr.DataArray, key: str) -> Spec:
     """A color per label, in their order."""
     names = titles(coordinate)
-    legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
-    return alt.Color(
-        f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=palette(names, key), legend=legend
-    )
+    legend = {"columns": _ABREAST} if len(names) > _ABREAST else {}
+    title = coordinate.attrs.get("long_name")
+    return nominal(key, sort=names, title=title, scale=colors(names, key), legend=legend)
 
 
 def intervals(
@@ -459,29 +437,31 @@ def intervals(
         least = min(row["value"] for row in cell_rows if row["value"] > 0) / 2
         cell_rows = [row | {"low": max(row["low"], least)} for row in cell_rows]
 
-    def chart(wide: bool) -> alt.TopLevelMixin:
-        ends = [base, *(row[end] for row in cell_rows for end in ("low", "high"))]
-        scale = alt.Scale(domain=[min(ends), max(ends)], type="log" if base else "linear", nice=not base)
-        x = alt.X("value:Q", title=heading_of(quantity), scale=scale)
+    ends = [base, *(row[end] for row in cell_rows for end in ("low", "high"))]
+    scale = {"domain": [min(ends), max(ends)], "type": "log" if base else "linear", "nice": not base}
 
-        def one(panel: str) -> Any:
+    def chart(wide: bool) -> Spec:
+        shared = {
+            "y": nominal(y, sort=titles(quantity[y]), title=None, axis={"labelLimit": 260 if wide else 150}),
+            "yOffset": nominal(color, sort=titles(quantity[color])),
+            "color": color_of(quantity[color], color),
+        }
+
+        def one(panel: str) -> Spec:
             # A label that is a number would be no member of the offset's scale.
             panel_rows = [row | {color: str(row[color])} for row in cell_rows if str(row[rows]) == panel]
-            marks = alt.Chart(inline(panel_rows)).encode(
-                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None, axis=alt.Axis(labelLimit=260 if wide else 150)),
-                yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
-                color=color_of(quantity[color], color),
-            )
-            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.XDatum(base))
-            spread = marks.mark_rule(strokeWidth=4, opacity=0.35).encode(
-                x=alt.X("low:Q", title=heading_of(quantity)), x2=alt.X2("high:Q")
-            )
-            points = marks.mark_point(size=50, filled=True, opacity=1).encode(x=x)
-            return alt.layer(zero, spread, points, width=480 if wide else 190, height=alt.Step(13), title=panel)
+            low, middle = (quantitative(of, title=heading_of(quantity)) for of in ("low", "value"))
+            spread = {"type": "rule", "strokeWidth": 4, "opacity": 0.35}
+            point = {"type": "point", "size": 50, "filled": True, "opacity": 1}
+            layers = [
+                layer({"type": "rule", "color": BASE}, [{}], x={"datum": base}),
+                layer(spread, panel_rows, **shared, x=low, x2={"field": "high"}),
+                layer(point, panel_rows, **shared, x=middle | {"scale": scale}),
+            ]
+            return {"layer": layers, "width": 480 if wide else 190, "height": {"step": 13}, "title": panel}
 
         here = {str(row[rows]) for row in cell_rows}
-        picture: alt.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
-        return picture
+        return {"vconcat": [one(panel) for panel in titles(quantity[rows]) if panel in here]}
 
     return Figure(str(quantity.name), title, caption, chart(True), chart(False), extremes(quantity, keys))
 
@@ -500,37 +480,39 @@ def bars(
     step: int,
     above: Sequence[str] | None = None,
     height: int = 150,
-) -> alt.LayerChart:
+) -> Spec:
     """A bar per bucket, a label of `by`, and `source`; the last is gray. `above`: texts over the buckets of ms."""
     rows, order = rows_of(quantity, [by, "source"]), titles(quantity[by])
     there = [source for source in sources if any(row["source"] == source for row in rows)]
     in_ms = quantity.attrs["units"] == "ms"
-    ticks = alt.Axis(labelAngle=-45, labels=not in_ms, labelExpr=_LABEL)
-    x = alt.X(
-        f"{by}:N",
+    x = nominal(
+        by,
         sort=order,
-        scale=alt.Scale(domain=order),
+        scale={"domain": order},
         title=None if in_ms else quantity[by].attrs["long_name"],
-        axis=ticks,
+        axis={"labelAngle": -45, "labels": not in_ms, "labelExpr": _LABEL},
     )
-    scale, values = alt.Scale(nice=True), alt.Axis(format="d")
+    scale: Spec = {"nice": True}
+    axis: Spec = {"format": "d"}
     if in_ms and max(row["value"] for row in rows) > _STRETCHED:
-        scale, values = alt.Scale(type="symlog", constant=10), alt.Axis(values=_MS_AXIS, format="d")
-    offset = alt.XOffset("source:N", sort=there)
-    colors = alt.Scale(domain=list(sources), range=[ORDERED[0], ORDERED[1], BASE])
-    legend = alt.Legend(values=list(sources if above is None else there)) if len(there) > 1 else None
-    color = alt.Color("source:N", title=None, scale=colors, legend=legend)
-    base = alt.Chart(inline(rows)).encode(x=x, xOffset=offset)
-    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color=INK)
+        scale, axis = {"type": "symlog", "constant": 10}, axis | {"values": _MS_AXIS}
+    legend = {"values": list(sources if above is None else there)} if len(there) > 1 else None
+    shades = {"domain": list(sources), "range": [ORDERED[0], ORDERED[1], BASE]}
+    shared = {"x": x, "xOffset": nominal("source", sort=there)}
+    value, low = (
+        quantitative("value", title=heading_of(quantity), scale=scale, axis=axis),
+        quantitative("low", scale=scale),
+    )
     layers = [
-        base.mark_bar().encode(y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=values), color=color),
-        whiskers.encode(y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q")),
+        layer("bar", rows, **shared, y=value, color=nominal("source", title=None, scale=shades, legend=legend)),
+        {"transform": [{"filter": "isValid(datum.low)"}]}
+        | layer({"type": "rule", "color": INK}, rows, **shared, y=low, y2={"field": "high"}),
     ]
     if in_ms and above is not None:
         written = [{by: label, "share": share} for label, share in zip(order, above, strict=True)]
-        text = alt.Chart(inline(written)).mark_text(fontSize=8.5, color=SOFT, baseline="bottom")
-        layers.append(text.encode(x=x, y=alt.YValue(-3), text=alt.Text("share:N")))
-    return alt.LayerChart(layer=layers, width=step * len(order), height=height)
+        text = {"type": "text", "fontSize": 8.5, "color": SOFT, "baseline": "bottom"}
+        layers.append(layer(text, written, x=x, y={"value": -3}, text=nominal("share")))
+    return {"layer": layers, "width": step * len(order), "height": height}
 
 
 def forest(
@@ -543,7 +525,7 @@ def forest(
     width: int,
     step: int,
     label: int,
-) -> alt.LayerChart:
+) -> Spec:
     """The value and interval of each label of `y`, and dashed the `published` value for a label of `color`. `ticks` go
     from end to end of the axis, logarithmic if they are all positive; intervals that go on beyond are cut. `step`:
     height of a line; `label`: letters next to it before its text continues below, 0 for none.
@@ -556,17 +538,22 @@ def forest(
     ]
     texts, names = (list(dict.fromkeys(row[key] for row in cell_rows)) for key in ("told", color))
     theirs = [{color: of, "value": published[of]} for of in names]
-    scale = alt.Scale(domain=[ticks[0], ticks[-1]], type="log" if ticks[0] > 0 else "linear", nice=False)
-    x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format=".2~f"))
+    scale = {"domain": [ticks[0], ticks[-1]], "type": "log" if ticks[0] > 0 else "linear", "nice": False}
+    x = quantitative("value", title=title, scale=scale, axis={"values": list(ticks), "format": ".2~f"})
     # Room for the widest fonts, which the program that measures may not have.
     room = 6.8 * max(len(line) for of in texts for line in of.split("|"))
-    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=320, labelLineHeight=12, minExtent=room)
-    lines = alt.Y("told:N", sort=texts, title=None, axis=axis if label else None)
-    shade = alt.Color(f"{color}:N", title=None, scale=palette(names, color))
-    base = alt.Chart(inline(cell_rows)).encode(y=lines, yOffset=alt.YOffset(f"{color}:N", sort=names), color=shade)
-    chart: alt.LayerChart = (
-        alt.Chart(inline(theirs)).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x, color=shade)
-        + base.mark_rule(strokeWidth=2, opacity=0.5, clip=True).encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"))
-        + base.mark_point(filled=True, size=38, opacity=1, clip=True).encode(x=x)
-    ).properties(width=width, height=alt.Step(step))
-    return chart
+    axis = {"labelExpr": "split(datum.label, '|')", "labelLimit": 320, "labelLineHeight": 12, "minExtent": room}
+    shade = nominal(color, title=None, scale=colors(names, color))
+    shared = {
+        "y": nominal("told", sort=texts, title=None, axis=axis if label else None),
+        "yOffset": nominal(color, sort=names),
+        "color": shade,
+    }
+    spread = {"type": "rule", "strokeWidth": 2, "opacity": 0.5, "clip": True}
+    point = {"type": "point", "filled": True, "size": 38, "opacity": 1, "clip": True}
+    layers = [
+        layer({"type": "rule", "strokeDash": [4, 3], "opacity": 0.7}, theirs, x=x, color=shade),
+        layer(spread, cell_rows, **shared, x=quantitative("low", scale=scale), x2={"field": "high"}),
+        layer(point, cell_rows, **shared, x=x),
+    ]
+    return {"layer": layers, "width": width, "height": {"step": step}}

@@ -12,7 +12,6 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.figure import Figure
-from firstflight.report.style import alt
 from firstflight.studies.kernel import Quantities, along, headed, lines, named, table, value
 from firstflight.studies.kernel.figure import bars, extremes, forest
 from firstflight.studies.rfc6928_cluster import measure as m
@@ -473,9 +472,9 @@ def _by_bucket(
                 gains = _with_published(gains, "source", by, m.figure5(by, column))
             panels.append(headed(named(gains, "gain", "gain", m.SIGNS[unit]), **{by: m.heading(by)}))
         step = 34 if len(dimensions) > 1 else 60
-        wide.append(alt.vconcat(*(bars(panel, by, _SOURCES, step, shares) for panel in panels), spacing=6))
+        wide.append({"vconcat": [bars(panel, by, _SOURCES, step, shares) for panel in panels], "spacing": 6})
         narrow += [bars(panel, by, _SOURCES, 30, shares) for panel in panels]
-    return Figure(name, title, caption, alt.hconcat(*wide), alt.vconcat(*narrow), finding)
+    return Figure(name, title, caption, {"hconcat": wide}, {"vconcat": narrow}, finding)
 
 
 def _population(q: Quantities) -> Figure | None:
@@ -496,8 +495,8 @@ def _population(q: Quantities) -> Figure | None:
         "AvgDC as drawn, next to the published shares",
         "Shares of users. RTT and bandwidth are built from the published shares; the product follows from their "
         "dependence. With RTTs that do not depend on bandwidth a fifth of the users would be in another bucket.",
-        alt.hconcat(*wide),
-        alt.vconcat(*narrow),
+        {"hconcat": wide},
+        {"vconcat": narrow},
     )
 
 
@@ -553,8 +552,8 @@ def _by_assumption(q: Quantities) -> Figure | None:
         f"IW {m.MANY} instead of {m.FEW}, one assumption changed: mean gain of web search, and the additional "
         "retransmissions of all services (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
         "`sensitivity`. Added after the first run; no claim depends on it.",
-        alt.hconcat(*wide),
-        alt.vconcat(*narrow),
+        {"hconcat": wide},
+        {"vconcat": narrow},
         extremes(arrays["gain_percent"], ["population", "assumption"]),
     )
 

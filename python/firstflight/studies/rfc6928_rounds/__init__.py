@@ -12,8 +12,8 @@ from firstflight.analysis.table import Table
 from firstflight.counted import counted
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
-from firstflight.report.figure import Figure, inline
-from firstflight.report.style import alt, palette
+from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
+from firstflight.report.style import scale
 from firstflight.studies import kernel as k
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -124,26 +124,25 @@ def _measured(q: k.Quantities) -> dict[tuple[int, int], float]:
     return {key: count for key, count in trips.items() if count == count}
 
 
-def _chart(measured: dict[tuple[int, int], float], width: int) -> alt.TopLevelMixin:
+def _chart(measured: dict[tuple[int, int], float], width: int) -> Spec:
     windows = [str(FEW), str(MANY)]
-    color = alt.Color(
-        "iw:N",
-        sort=windows,
-        scale=palette(windows, "iw"),
-        legend=alt.Legend(title=None, labelExpr="'IW ' + datum.label", symbolType="circle", symbolOpacity=1),
-    )
-    x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
-    y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
+    legend = {"title": None, "labelExpr": "'IW ' + datum.label", "symbolType": "circle", "symbolOpacity": 1}
+    encoding = {
+        "color": nominal("iw", sort=windows, scale=scale(windows, "iw"), legend=legend),
+        "x": quantitative("round_trips", title="round trips from the request", axis={"tickMinStep": 1, "format": "d"}),
+        "y": quantitative("segments", title="segments delivered", scale={"nice": True}),
+    }
     # From the request on, one point a round, until the largest transfer of the run is delivered.
     largest = max(segments for segments, _ in measured)
     delivered = {iw: [0, *first_rounds(iw, by_rule(largest, iw))] for iw in (FEW, MANY)}
     rule = {(min(n, largest), iw): rounds for iw, of in delivered.items() for rounds, n in enumerate(of)}
     slips = {key: trips for key, trips in EXAMPLE.items() if trips < by_rule(*key)}
-    steps = alt.Chart(inline(_points(rule))).mark_line(interpolate="step-after", strokeWidth=2)
-    dots = alt.Chart(inline(_points(measured))).mark_point(size=46, filled=True, opacity=1)
-    cross = alt.Chart(inline(_points(slips))).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
-    layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, cross)]
-    return alt.layer(*layers, width=width, height=320 if width > 400 else 240)
+    steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
+    dot = {"type": "point", "size": 46, "filled": True, "opacity": 1}
+    cross = dot | {"shape": "cross", "angle": 45, "size": 110}
+    marks = ((steps, rule), (dot, measured), (cross, slips))
+    layers = [layer(mark, _points(trips), **encoding) for mark, trips in marks]
+    return {"layer": layers, "width": width, "height": 320 if width > 400 else 240}
 
 
 def _points(trips: Mapping[tuple[int, int], float]) -> list[dict[str, Any]]:

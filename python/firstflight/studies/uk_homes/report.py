@@ -10,9 +10,9 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.counted import listed
 from firstflight.populations import uk_homes
-from firstflight.report.figure import Figure, inline
+from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
 from firstflight.report.size_map import size_map
-from firstflight.report.style import alt, palette
+from firstflight.report.style import scale
 from firstflight.studies.kernel import Quantities, along, each, estimate, intervals, lines, named, table, value
 from firstflight.studies.uk_homes import claims as c
 
@@ -280,22 +280,23 @@ def _pages(q: Quantities) -> Figure | None:
             for name, there, here in measured.iter_rows()
         ]
 
-    def chart(wide: bool) -> "alt.TopLevelMixin":
-        def axis(field: str, title: str, of: type[alt.X] | type[alt.Y]) -> Any:
-            scale = alt.Scale(type="log", domain=[15, 15000], nice=False, clamp=True)
-            ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
-            return of(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format=",d", labelAngle=0))
+    kinds = ["ADSL", "FTTC", "Cable", "FTTP", "other"]
+    ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
+    axis = {
+        "scale": {"type": "log", "domain": [15, 15000], "nice": False, "clamp": True},
+        "axis": {"values": ticks, "format": ",d", "labelAngle": 0},
+    }
+    dots = layer(
+        {"type": "circle", "size": 14, "opacity": 0.55, "aria": False},
+        x=quantitative("ours", title="our page, ms", **axis),
+        y=quantitative("measured", title="measured page, ms", **axis),
+        color=nominal("technology", sort=kinds, title=None, scale=scale(kinds)),
+    )
 
-        kinds = ["ADSL", "FTTC", "Cable", "FTTP", "other"]
-        color = alt.Color("technology:N", sort=kinds, title=None, scale=palette(kinds))
-        picture: alt.TopLevelMixin = (
-            alt.Chart(inline(rows))
-            .mark_circle(size=14, opacity=0.55, aria=False)
-            .encode(x=axis("ours", "our page, ms", alt.X), y=axis("measured", "measured page, ms", alt.Y), color=color)
-            .properties(width=290 if wide else 240, height=260)
-            .facet(alt.Facet("panel:N", title=None), columns=2 if wide else 1)
-        )
-        return picture
+    def chart(width: int, columns: int) -> Spec:
+        panel = dots | {"width": width, "height": 260}
+        facet = nominal("panel", title=None)
+        return {"data": {"values": rows}, "facet": facet, "columns": columns, "spec": panel}
 
     return Figure(
         "pages",
@@ -303,8 +304,8 @@ def _pages(q: Quantities) -> Figure | None:
         f"One dot per home, every third home; IW {c.TODAY}, RTT as measured. The measured page is another one, so only "
         "the order can agree: it is loaded from other servers and many hosts, after DNS lookups, with processing at "
         "both endpoints. Dots beyond an axis are at its end.",
-        chart(True),
-        chart(False),
+        chart(290, 2),
+        chart(240, 1),
         f"Rank correlation with the measured times: {listed(f'{of} ({year})' for year, of in correlated.items())}",
     )
 
