@@ -80,7 +80,7 @@ def test_a_larger_window_is_shown_with_its_cost_to_others():
     assert hundred.longest_wait_s == pytest.approx(41 * 0.0012, abs=0.001)
     assert cost([ten, hundred]).startswith("Cost: with IW 100 data waits up to 48.")
     assert "(with IW 10 " in cost([ten, hundred])
-    assert "and 13 of its segments are dropped." in cost([transfer(SHALLOW, 32)])
+    assert "and 13 of its segments are dropped." in cost([transfer(SHALLOW, 3), transfer(SHALLOW, 32)])
 
 
 def test_a_transfer_that_does_not_complete_is_not_compared():

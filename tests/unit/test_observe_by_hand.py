@@ -224,7 +224,7 @@ def test_a_flight_of_tls_that_the_client_did_not_answer_has_no_size(tmp_path: Pa
     content, path = (EXAMPLES / "https.pcapng").read_bytes(), tmp_path / "cut.pcapng"
     at = 0
     flights: list[int | None] = []
-    while len(set(flights)) < 2:
+    while at < len(content) and len(set(flights)) < 2:
         at += int.from_bytes(content[at + 4 : at + 8], "little")
         path.write_bytes(content[:at])
         with suppress(RequestError):

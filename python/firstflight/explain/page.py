@@ -28,8 +28,6 @@ TERMS = {
 def comparison(transfers: Sequence[Transfer]) -> str:
     """The last transfer against the first, in one sentence."""
     first, last = transfers[0], transfers[-1]
-    if first is last:
-        return ""
     if first.completion_s is None or last.completion_s is None:
         missing = ", ".join(of.label for of in transfers if of.completion_s is None)
         return f"No comparison: the transfer with {missing} does not complete within the scenario's duration."
@@ -45,12 +43,11 @@ def comparison(transfers: Sequence[Transfer]) -> str:
 def cost(transfers: Sequence[Transfer]) -> str:
     """What the last transfer does to the packets of others in the same queue, against the first."""
     first, last = transfers[0], transfers[-1]
-    against = "" if first is last else f" (with {first.label} {1e3 * first.longest_wait_s:.1f} ms)"
     lost = counted(last.dropped, "of its segments is", "of its segments are")
     dropped = f", and {lost} dropped" if last.dropped else ""
     return (
-        f"Cost: with {last.label} data waits up to {1e3 * last.longest_wait_s:.1f} ms in queues{against}{dropped}. "
-        "Packets of others behind it wait as long."
+        f"Cost: with {last.label} data waits up to {1e3 * last.longest_wait_s:.1f} ms in queues (with {first.label} "
+        f"{1e3 * first.longest_wait_s:.1f} ms){dropped}. Packets of others behind it wait as long."
     )
 
 
