@@ -199,11 +199,10 @@ export function write(start: Start, path: Path, side: Side): Plan {
       if (side.iw !== 0 || own.iw !== 0) tcp.initial_window = { policy: "fixed", segments: fit("iw", side.iw) };
     }
     if (chosen !== undefined || side.startup !== own.startup) {
-      tcp.startup = start.startup.find(({ scheme }) => scheme === side.startup) ?? tcp.startup;
+      tcp.startup = start.startup.find(({ scheme }) => scheme === side.startup)!;
     }
     if (tcp.congestion_control.algorithm !== side.cc) {
-      const law = start.congestion_control.find(({ algorithm }) => algorithm === side.cc);
-      tcp.congestion_control = law ?? tcp.congestion_control;
+      tcp.congestion_control = start.congestion_control.find(({ algorithm }) => algorithm === side.cc)!;
     }
   }
   if (path.neighbor !== NO_NEIGHBOR) {
@@ -233,9 +232,9 @@ function writePath(plan: Plan, start: Start, path: Path, was: Path): void {
       path.limit_unit === "packets"
         ? { packets: fit("limit", path.limit) }
         : { bytes: Math.round(1000 * fit("limit_kB", path.limit)) };
-    const kind = path.queue === was.queue ? way.queue : start.queues.find((queue) => queue.kind === path.queue);
+    const kind = path.queue === was.queue ? way.queue : start.queues.find((queue) => queue.kind === path.queue)!;
     const isSameBack = isSame(way.queue, back.queue);
-    way.queue = withLimit(kind ?? way.queue, limit, packet);
+    way.queue = withLimit(kind, limit, packet);
     if (isSameBack) back.queue = structuredClone(way.queue);
   }
   if (path.loss_percent !== was.loss_percent) way.loss = fit("loss_percent", path.loss_percent) / 100;
