@@ -102,6 +102,12 @@ def test_parts_without_content_leave_no_heading():
     assert ">Reproduce<" in html
 
 
+def test_a_figure_of_a_notebook_is_its_picture_and_of_a_terminal_its_words():
+    (figure,) = content().figures
+    assert figure._repr_html_().startswith("<p>A figure</p><svg ")
+    assert repr(figure) == "Figure(name='drawn', title='A figure', caption='What it shows.', finding='')"
+
+
 def test_a_picture_has_a_line_at_a_value_once_and_short_points():
     rows = [{"x": place, "y": place / 7} for place in range(9)]
     layers = [layer("rule", y={"datum": 1}), layer("circle", x=quantitative("x"), y=quantitative("y"))]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,13 @@ class Figure:
     name: str
     title: str
     caption: str
-    chart: Spec
-    narrow: Spec | None = None
+    chart: Spec = field(repr=False)
+    narrow: Spec | None = field(default=None, repr=False)
     finding: str = ""
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the wide picture below its heading."""
+        return f"<p>{html.escape(self.finding or self.title)}</p>{svg(self.chart)}"
 
     @property
     def measure(self) -> str:
