@@ -89,6 +89,11 @@ impl FirstFlight {
         self.lost.count_ones()
     }
 
+    /// False if nothing shows where it ends, as in a capture that lacks acknowledgments, or ends before them.
+    pub(crate) fn is_known(&self) -> bool {
+        self.state != Stage::Open || self.lost != 0
+    }
+
     /// The client acknowledges all before a position, with this timestamp.
     pub(crate) fn acknowledge(&mut self, position: SeqNum, time: i64, timestamp: Option<u32>) {
         if self.state == Stage::Open && position > self.begin {

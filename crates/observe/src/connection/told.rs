@@ -31,8 +31,8 @@ impl Connection {
         }
         let first_object = self.objects == 0;
         let [first_flight_segments, first_flight_lost_segments] = match (first_object, self.initial) {
-            (true, Some(_)) => [self.flight.segments, self.flight.lost()],
-            (true, None) => [UNKNOWN; 2],
+            (true, Some(_)) if self.flight.is_known() => [self.flight.segments, self.flight.lost()],
+            (true, _) => [UNKNOWN; 2],
             (false, _) => [0; 2],
         };
         batch.responses.push(ResponseRow {
@@ -96,7 +96,7 @@ impl Connection {
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
             answer_flight_segments: match self.answer_flight {
-                Some(flight) if self.objects > 0 => flight.segments,
+                Some(flight) if self.objects > 0 && flight.is_known() => flight.segments,
                 _ => UNKNOWN,
             },
             tls: u8::from(self.is_tls),

@@ -154,7 +154,7 @@ fn a_connection_that_began_before_the_capture_has_no_first_flight() {
     let told = told(&frames[3..]);
     assert_eq!(told.connections[0].from_start, 0);
     assert_eq!(told.connections[0].server_port, 80);
-    assert_eq!(told.responses[0].first_flight_segments, firstflight_observe::UNKNOWN);
+    assert_eq!(told.responses[0].first_flight_segments, UNKNOWN);
     assert_eq!(told.responses[0].bytes, 5000);
 }
 
@@ -557,6 +557,20 @@ fn a_connection_without_the_acknowledgments_that_carry_no_data_is_left_out() {
         assert!(whole.problems.is_empty(), "{:?}", whole.problems);
         assert_eq!((filtered.connections.len(), whole.connections.len()), (usize::from(!lacks), 1));
     }
+}
+
+#[test]
+fn a_first_flight_that_is_neither_acknowledged_nor_retransmitted_has_no_size() {
+    let sends = |count: u32| (0..count).map(|packet| segment(true, 500 + packet * 1000, 200, ACK, 1000));
+    let mut frames = answers(0, 0, true);
+    frames.truncate(4);
+    frames.extend(sends(50).map(|packet| raw(90 * MS, &packet)));
+    let cut_off = told(&frames);
+    let row = cut_off.responses[0];
+    assert_eq!((row.bytes, row.first_flight_segments, row.first_flight_lost_segments), (50_000, UNKNOWN, UNKNOWN));
+    frames.extend(sends(1).map(|packet| raw(900 * MS, &packet)));
+    let repeated = told(&frames).responses[0];
+    assert_eq!((repeated.first_flight_segments, repeated.first_flight_lost_segments), (50, 1));
 }
 
 #[test]
