@@ -134,37 +134,38 @@ def _share(percent: float) -> str:
 def _bucket_panels(points: list[dict[str, Any]], width: int) -> Spec:
     dimensions = list(dict.fromkeys(point["dimension"] for point in points))
     values = [point[name] for point in points for name in ("low", "high") if point[name] is not None]
-    low, high = min([0.0, *values]), max([0.0, *values])
+    domain = [min([0.0, *values]), max([0.0, *values])]
     across = 2 if width > 400 else 1
     inner = (width - 190 * across) / across
-    scaled = {"scale": {"domain": [low, high], "nice": True}}
-    panels = []
-    for dimension in dimensions:
-        buckets = [point for point in points if point["dimension"] == dimension]
-        order = [point["bucket"] for point in buckets]
-
-        def layer(mark: Spec, x: Spec, **others: Spec) -> Spec:
-            y = nominal("bucket", sort=order, title=None)  # noqa: B023
-            return {"data": {"values": buckets}, "mark": mark, "encoding": {"x": x, "y": y, **others}}  # noqa: B023
-
-        ends = quantitative("low", title=_CHANGE, **scaled)
-        blue, small = {"opacity": 1, "color": ORDERED[0]}, {"type": "text", "fontSize": 10.5}
-        layers = [
-            {
-                "data": {"values": [{"at": 0}]},
-                "mark": {"type": "rule", "color": BASE},
-                "encoding": {"x": quantitative("at", **scaled)},
-            },
-            layer({"type": "rule", "strokeWidth": 5} | blue | {"opacity": 0.35}, ends, x2={"field": "high"}),
-            layer(
-                {"type": "point", "filled": True, "size": 55} | blue, quantitative("change", title=_CHANGE, **scaled)
-            ),
-            layer(small | {"align": "left", "fontStyle": "italic"}, {"datum": low, **scaled}, text=nominal("note")),
-            layer(small | {"align": "right", "color": BASE}, {"value": inner + _SHARE_PX}, text=nominal("share")),
-        ]
-        title = {"text": dimension, "anchor": "start", "frame": "group", "fontSize": 12.5}
-        panels.append({"layer": layers, "width": inner, "height": 22 * len(order), "title": title})
+    panels = [
+        _bucket_panel(dimension, [point for point in points if point["dimension"] == dimension], inner, domain)
+        for dimension in dimensions
+    ]
     return {"concat": panels, "columns": across, "align": "all", "spacing": {"row": 14, "column": 18}}
+
+
+def _bucket_panel(dimension: str, buckets: list[dict[str, Any]], width: float, domain: list[float]) -> Spec:
+    order, scaled = [point["bucket"] for point in buckets], {"scale": {"domain": domain, "nice": True}}
+
+    def layer(mark: Spec, x: Spec, **others: Spec) -> Spec:
+        return {"mark": mark, "encoding": {"x": x, "y": nominal("bucket", sort=order, title=None), **others}}
+
+    ends, middle = (quantitative(name, title=_CHANGE, **scaled) for name in ("low", "change"))
+    blue, small = {"opacity": 1, "color": ORDERED[0]}, {"type": "text", "fontSize": 10.5}
+    layers = [
+        {
+            "data": {"values": [{"at": 0}]},
+            "mark": {"type": "rule", "color": BASE},
+            "encoding": {"x": quantitative("at", **scaled)},
+        },
+        layer({"type": "rule", "strokeWidth": 5} | blue | {"opacity": 0.35}, ends, x2={"field": "high"}),
+        layer({"type": "point", "filled": True, "size": 55} | blue, middle),
+        layer(small | {"align": "left", "fontStyle": "italic"}, {"datum": domain[0], **scaled}, text=nominal("note")),
+        layer(small | {"align": "right", "color": BASE}, {"value": width + _SHARE_PX}, text=nominal("share")),
+    ]
+    title = {"text": dimension, "anchor": "start", "frame": "group", "fontSize": 12.5}
+    height = 22 * len(order)
+    return {"data": {"values": buckets}, "layer": layers, "width": width, "height": height, "title": title}
 
 
 def _cost(advice: Advice) -> Figure | None:
