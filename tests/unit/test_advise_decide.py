@@ -178,7 +178,7 @@ class Drawn(Measurements):
     """Made-up measurements whose gain ends on the other side of 0 with any seed but the first."""
 
     def __init__(self) -> None:
-        self._seed, self._buckets = 1, {}
+        self._seed = 1
 
     def time(self, *_: object, **__: object) -> Comparison:
         ends = (-4.0, -0.1) if self._seed == 1 else (-4.0, 0.1)

@@ -89,7 +89,6 @@ class Measurements:
         self._with_others = [case.name for case in experiment.sensitivity_cases if case.cross_traffic]
         self._rows: dict[tuple[str, str], ComparedRows] = {}
         self._among: npt.NDArray[np.bool_] | None = None
-        self._buckets: dict[tuple[str, int, str], list[Bucket]] = {}
 
     @property
     def flows(self) -> int:
@@ -128,7 +127,7 @@ class Measurements:
     def among(self, clients: pl.Series) -> Measurements:
         """The same of these users alone."""
         other = copy(self)
-        other._among, other._buckets = np.zeros(self.flows, dtype=np.bool_), {}
+        other._among = np.zeros(self.flows, dtype=np.bool_)
         other._among[clients.to_numpy()] = True
         return other
 
@@ -187,17 +186,12 @@ class Measurements:
 
     def groups(self, case: str, window: int, dimension: Dimension) -> list[Bucket]:
         """The mean time by bucket of a dimension, corrected for multiple comparisons; empty buckets say so."""
-        key = (case, window, dimension.column)
-        if key not in self._buckets:
-            self.group([(case, window)])
-        return self._buckets[key]
+        return grouped([self._pair(case, window)], dimension)[0]
 
     def group(self, pairs: Sequence[tuple[str, int]]) -> None:
-        """The `groups` of all `pairs` of case and candidate at once, which takes less time than one after the other."""
+        """Compares for `groups` all `pairs` of case and candidate at once: one after the other takes longer."""
         for dimension in DIMENSIONS:
-            left = [pair for pair in pairs if (*pair, dimension.column) not in self._buckets]
-            for pair, buckets in zip(left, grouped([self._pair(*pair) for pair in left], dimension), strict=True):
-                self._buckets[*pair, dimension.column] = buckets
+            grouped([self._pair(*pair) for pair in pairs], dimension)
 
     def title(self, dimension: Dimension) -> str:
         """Its title, which says so where the users' places in it are assumed."""
@@ -242,7 +236,7 @@ class Measurements:
     def redrawn(self, evidence: Evidence, seed: int) -> Evidence:
         """The same with another seed of the resampling; only results near a limit are drawn again."""
         other = copy(self)
-        other._seed, other._buckets = seed, {}
+        other._seed = seed
         changes, checks = dict(evidence.changes), dict(evidence.checks)
         out = {check.initial_window for pair_checks in checks.values() for check in pair_checks if _is_far_over(check)}
         for pair, change in evidence.changes.items():
