@@ -202,7 +202,7 @@ def two_dimensions(q: Quantities) -> list[Any]:
         ((), says("q.done.max()"), 'claim "gain" has no draws, so no interval; reduce named dimensions'),
         ((), says("3.0"), 'claim "gain" has a number as its value; leave the draws to it'),
         ((), says(expected="3"), 'claim "gain" has no expected value; write for example near'),
-        ((), says(needs="valeu"), "claim \"gain\" needs 'valeu'; write interval, absence, value"),
+        ((), says(needs="valeu"), "claim \"gain\" needs 'valeu'; write one of interval, absence, value"),
         ((), says(expected="near(3, 's')"), 'claim "gain" expects s, and its value is in ms; convert it'),
         ((), says(expected="near(math.nan)"), "no value is nan; write finite numbers, the lower one first"),
         ((), says(expected="near(3, 'ms', -1)"), "the tolerance is -1; write a number from 0"),

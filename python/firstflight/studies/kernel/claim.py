@@ -148,14 +148,14 @@ class Source:
     ) -> ClaimSpec:
         """A claim of this source: `text` is its sentence, `statistic` the value found, `why` justifies the tolerance or
         the limit; that of a direction needs no words. `given`: the value was put in or fitted, or follows from the
-        method; such claims are counted apart. RequestError without a reason.
+        method; such claims are counted apart. RequestError without a sentence, value, expectation or reason.
         """
         name, text = f"{self.prefix}{id_}{self.part}", self.where + text
         needs = needs or self.needs
         wrong = {
             "has no id or no sentence; write both": not (id_.strip() and text.strip()),
             "has no expected value; write for example near(60, 'percent', 5)": not isinstance(expected, Expectation),
-            f"needs {needs!r}; write {', '.join(get_args(Needs))}": needs not in get_args(Needs),
+            f"needs {needs!r}; write one of {', '.join(get_args(Needs))}": needs not in get_args(Needs),
             "has a number as its value; leave the draws to it, as in q.time.sel(iw=3)": not isinstance(
                 statistic, xr.DataArray
             ),
