@@ -1,7 +1,14 @@
 //! Packets from the client: acknowledgments and requests.
 
+use firstflight_segment::Flags;
+
 use super::Connection;
 use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tls};
+
+/// RFC 9293 §3.8.6.3: an end may hold an acknowledgment back for less than this.
+const HELD_BACK: i64 = 500_000_000;
+/// Twice the two full segments that it may not leave without one, for those that arrive together.
+const MOST_SEGMENTS: i64 = 4;
 
 impl Connection {
     /// The client acknowledges data.
@@ -29,8 +36,11 @@ impl Connection {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least;
                 self.late |= self.to_client.add(time - sent, told.lone);
-                self.acknowledgments.add(seen, position - before, time - sent);
                 let idle = idle.or(self.to_client.least).unwrap_or_default();
+                // A filter on flags keeps those with a FIN.
+                self.has_acks |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
+                let most = MOST_SEGMENTS * i64::from(self.segment_bytes());
+                self.lacks_acks |= time - sent > HELD_BACK + idle || position - before > most;
                 if told.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.
                     self.at_server.interrupt();

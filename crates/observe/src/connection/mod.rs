@@ -27,39 +27,11 @@ const SYN_ACK: Flags = Flags::SYN.union(Flags::ACK);
 const USUAL_MSS: u16 = 1460;
 /// Linux sends no smaller ones, with any agreed MSS (tcp_min_snd_mss, made for hostile clients).
 const LEAST_MSS: u16 = 48;
-const HELD_BACK: i64 = 500_000_000;
-/// Twice the two that the rule has, for those that arrive together.
-const MOST_SEGMENTS: i64 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Client,
     Server,
-}
-
-/// The client's acknowledgments of data in the capture.
-#[derive(Clone, Copy, Default, Debug)]
-struct Acknowledgments {
-    /// One at least is a segment without data, so the capture has those.
-    alone: bool,
-    /// The longest time that one took, and the most bytes that one covered.
-    longest: i64,
-    most: i64,
-}
-
-impl Acknowledgments {
-    /// An acknowledgment of `bytes` new ones, `took` after they were sent.
-    fn add(&mut self, seen: &Seen<'_>, bytes: i64, took: i64) {
-        // A filter on flags keeps those with a FIN.
-        self.alone |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
-        (self.longest, self.most) = (self.longest.max(took), self.most.max(bytes));
-    }
-
-    /// True if the capture lacks those without data: RFC 9293 §3.8.6.3 lets an end hold an acknowledgment back for less
-    /// than 500 ms, and for less than two full segments. `round_trip`: from the capture to the end and back.
-    fn are_missing(&self, round_trip: i64, segment_bytes: u16) -> bool {
-        !self.alone && (self.longest > HELD_BACK + round_trip || self.most > MOST_SEGMENTS * i64::from(segment_bytes))
-    }
 }
 
 /// The three packets of a handshake.
@@ -130,7 +102,10 @@ pub(crate) struct Connection {
     clock_was_set: bool,
     /// An acknowledgment came so late that the clock was set, unless the capture lacks those without data.
     late: bool,
-    acknowledgments: Acknowledgments,
+    /// The client acknowledged data in a segment without data, so the capture has such ones.
+    has_acks: bool,
+    /// One of its acknowledgments took longer, or covered more, than RFC 9293 §3.8.6.3 allows: the capture lacks others.
+    lacks_acks: bool,
     unseen: bool,
     /// Offset of its first packet in the file.
     offset: u64,
@@ -186,7 +161,7 @@ impl Connection {
     /// Whether it fell silent in the `stage` of being open with data that was neither acknowledged nor retransmitted, as
     /// every sender would: the clock was set, or the capture stood still.
     pub(crate) fn is_cut_off(&mut self, stage: usize) -> bool {
-        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting() && self.acknowledgments.alone;
+        let cut_off = stage == Stage::Open as usize && self.server_sends.is_waiting() && self.has_acks;
         self.clock_was_set |= cut_off;
         cut_off
     }

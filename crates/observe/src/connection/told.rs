@@ -56,10 +56,10 @@ impl Connection {
 
     /// Reports a finished connection. Returns a problem with it, and the place where it began.
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
-        if self.clock_was_set || self.late && self.acknowledgments.alone {
+        if self.clock_was_set || self.late && self.has_acks {
             return Some((Trouble::ClockSet, self.offset));
         }
-        if self.acknowledgments.are_missing(self.to_client.least.unwrap_or_default(), self.segment_bytes()) {
+        if self.lacks_acks && !self.has_acks {
             return Some((Trouble::Unacknowledged, self.offset));
         }
         let mut secures = self.secures.take().filter(|_| !self.early_data);
