@@ -150,6 +150,15 @@ def test_what_did_not_finish_is_later_than_every_time_as_in_the_tables(unfinishe
     assert figure.finding.startswith(title)
 
 
+def test_a_distribution_counts_users_by_their_weight_as_the_tables_do() -> None:
+    users = pl.DataFrame({"replicate": 0, "client": range(4), "weight": [1.0, 1.0, 1.0, 7.0]})
+    rows = users.select(
+        "replicate", "client", application=pl.lit("web"), completed=pl.lit(1), completion_time_s=4.0 - pl.col("client")
+    )
+    titles = [completion_times(rows.lazy(), [], weights=of)[0].finding for of in (None, users.lazy())]
+    assert titles == ["Median: 2 s", "Median: 1 s"]
+
+
 def test_lines_of_completion_times_say_what_was_varied():
     rows = [
         {"initial_window": iw, "seed": 1, "application": name, "completed": 1, "completion_time_s": 0.1 * iw}

@@ -84,15 +84,13 @@ def summary_tables(run: Run) -> list[Table]:
     all but counts is weighted.
     """
     keys = list(run.cells[0]) if run.cells else []
-    weights = run.users.select(*keys, "replicate", "client", "weight")
-    differ = weights.select(pl.col("weight").n_unique()).collect().item() > 1
     tables = of_records(
         run.transfers,
         run.pages,
         run.links,
         keys,
         in_real_time=bool(run.provenance["environments"]),
-        weights=weights if differ else None,
+        weights=weights_of(run),
     )
     counted = [_aggregated(run.aggregates, run.histograms, keys, unit) for unit in ("transfer", "page")]
     return [
@@ -145,6 +143,13 @@ def _counted(run: Run, table: str, unit: str, application: str) -> tuple[int, in
     return int(count), int(completed)
 
 
+def weights_of(run: Run) -> pl.LazyFrame | None:
+    """One row per user (keys of the cells, `replicate`, `client`, `weight`); None where all weigh the same."""
+    keys = list(run.cells[0]) if run.cells else []
+    weights = run.users.select(*keys, "replicate", "client", "weight")
+    return weights if weights.select(pl.col("weight").n_unique()).collect().item() > 1 else None
+
+
 def of_records(
     transfers: pl.LazyFrame,
     pages: pl.LazyFrame,
@@ -153,9 +158,7 @@ def of_records(
     in_real_time: bool = False,
     weights: pl.LazyFrame | None = None,
 ) -> list[Table]:
-    """The same from three record tables; `keys` are the cells' key columns, `weights` one row per user of a population
-    (`keys`, `replicate`, `client`, `weight`).
-    """
+    """The same from three record tables; `keys` are the cells' key columns, `weights` those of `weights_of`."""
     weighted = weights is not None
     if weights is not None:
         of_user = [*keys, "replicate", "client"]

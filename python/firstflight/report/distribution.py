@@ -13,17 +13,26 @@ from firstflight.report.style import BASE, ORDERED, scale
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
 
 
-def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -> list[Figure]:
+def completion_times(
+    rows: pl.LazyFrame, keys: list[str], pages: bool = False, weights: pl.LazyFrame | None = None
+) -> list[Figure]:
     """Distribution of completion times (s) of transfers or `pages`, 1st to 99th percentile, over all replicates.
 
     One line per application and cell, up to as many as the palette has colors. As in the tables, what did not finish
-    is later than all else. Empty where nothing finished or there are more lines.
+    is later than all else, and each user counts by `weights` (`analysis.summary.weights_of`). Empty where nothing
+    finished or there are more lines.
     """
     by = [*_varying(rows, keys), "application"]
     time_s = pl.when(pl.col("completed") == 1).then(pl.col("completion_time_s")).otherwise(math.inf)
+    if weights is None:
+        of = {q: time_s.quantile(q, "lower") for q in _QUANTILES}
+    else:
+        rows = rows.join(weights, on=[*keys, "replicate", "client"], how="left")
+        below = pl.col("weight").sort_by(time_s).cum_sum()
+        of = {q: time_s.sort().filter(below >= q * below.last()).first() for q in _QUANTILES}
     quantiles = (
         rows.group_by(by, maintain_order=True)
-        .agg(time_s.quantile(q, "lower").alias(f"{q:.2f}") for q in _QUANTILES)
+        .agg(value.alias(f"{q:.2f}") for q, value in of.items())
         .filter(pl.col(f"{_QUANTILES[0]:.2f}").is_finite())
     )
     curves = as_in_the_scenario(quantiles, by).collect()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import COUNTED, Claim, counts, tally
+from firstflight.analysis.summary import weights_of
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, interval_text, number
 from firstflight.counted import counted, with_unit
 from firstflight.explore.links import ExplorerLink, of_run, put_beside
@@ -73,7 +74,10 @@ def gather(run: Run, study: Any) -> Content:
     claims = study.claims(run)
     figures = [*study.figures(run)]
     if alone:
-        figures += completion_times(run.pages, keys, pages=True) + completion_times(run.transfers, keys)
+        weights = weights_of(run)
+        figures += completion_times(run.pages, keys, True, weights) + completion_times(
+            run.transfers, keys, False, weights
+        )
         figures += stream_delays(run.streams, keys)
     return Content(
         kind="scenario" if alone else "study",
