@@ -24,6 +24,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
     ("tcp.initial_window", True, "tcp.initial_window: true is not a policy"),
     ("application.web.clients", True, "application.web.clients: true is not a number"),
+    ("application.web.clients", np.True_, "application.web.clients: true is not a number"),
     ("application.web.count", True, "application.web.count: true is not a number"),
     (
         "application.web.inline",
@@ -153,6 +154,8 @@ def test_a_wrong_value_is_named_with_what_would_be_right(small: Scenario, path: 
 def test_numbers_of_numpy_and_quantities_are_values_as_those_of_a_file(small: Scenario) -> None:
     changed = small.replace("tcp.initial_window", np.int64(4)).replace("duration", Duration("7s"))
     assert (changed.tcp.initial_window, changed.duration) == (4, Duration("7s"))
+    document = small.to_dict() | {"duration": Duration("7s"), "tcp": {"profile": "rfc", "initial_window": np.int64(4)}}
+    assert Scenario.from_dict(document).tcp.initial_window == 4
     changed.tcp.initial_window = {"policy": "fixed", "segments": np.int32(5)}
     changed.tcp.sack = np.True_  # type: ignore[assignment]
     assert changed.tcp.sack is True

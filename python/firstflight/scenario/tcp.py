@@ -132,6 +132,7 @@ class Tcp(TcpFields):
             self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
+        value = as_written(value)
         if name == "profile":
             profile(value)
             object.__setattr__(self, "_profile", value)
@@ -145,7 +146,7 @@ class Tcp(TcpFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
-            self._assign(name, as_written(value))
+            self._assign(name, value)
         except ValueError as error:
             raise RequestError(f"tcp.{error}") from None
 
