@@ -54,8 +54,9 @@ class Trace:
     def __init__(
         self, scenario: Scenario, seed: int | None = None, label: str | None = None, engine: Engine = "simulate"
     ) -> None:
-        """`label` names it in pictures of several; by default its initial window. RequestError for a seed out of range
-        and for a scenario too large for this machine's memory; MachineError for emulation without Linux.
+        """`label` names it in pictures of several; by default its initial window. RequestError for a seed out of range,
+        an engine that makes no trace, and a scenario too large for this machine's memory; MachineError for emulation
+        without Linux.
         """
         if not isinstance(scenario, Scenario):
             raise RequestError(f"{scenario!r} is no scenario; load_scenario reads one from a file")

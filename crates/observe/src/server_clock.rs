@@ -39,13 +39,11 @@ impl ServerClock {
             return false;
         }
         let (passed, ticked) = (self.last_seen - self.first_seen, self.last / MS);
-        // Some proxies answer with one timestamp for the whole connection, which shows no time.
-        if ticked == 0 && ticks == 0 {
-            return false;
-        }
         let known = ticked >= 5 && passed > 0;
         let tick = if known { (passed / ticked).max(MS) } else { 100 * MS };
-        ticks.saturating_mul(10).saturating_mul(tick) < gap
+        // Some proxies answer with one timestamp for the whole connection, which shows no time.
+        let has_ticked = (ticked, ticks) != (0, 0);
+        has_ticked && ticks.saturating_mul(10).saturating_mul(tick) < gap
     }
 
     /// When the last segment was sent at the latest: within the millisecond that its timestamp names.
