@@ -70,7 +70,7 @@ def command(
 
 
 def _windows(iw: str) -> list[int]:
-    windows = [int(text) for text in iw.split(",") if text.strip().isdecimal()]
-    if len(windows) != len(iw.split(",")) or len(set(windows)) != len(windows) or not 2 <= len(windows) <= 3:
+    windows = [int(text) if text.strip().isdecimal() else 0 for text in iw.split(",")]
+    if 0 in windows or len(set(windows)) != len(windows) or not 2 <= len(windows) <= 3:
         raise RequestError(f'--iw is "{iw}"; give two or three different initial windows in segments, such as 3,10')
     return windows
