@@ -41,7 +41,7 @@ _HELP: dict[str, Any] = {"context_settings": {"help_option_names": ["-h", "--hel
 def load(path: str) -> Any:
     """The command of a path such as "guard run", with its options."""
     if path in ("claims", "report", "table"):
-        # A run has many small cells, and Polars' threads wait for each other actively: a seventh of a report's CPU time.
+        # A run has many small cells, over which Polars' threads wait actively: a seventh of a report's CPU time.
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
     single = typer.Typer(add_completion=False, **_HELP)
     single.command(path.split()[-1])(import_module(f"firstflight.cli.{path.replace(' ', '_')}").command)
