@@ -41,7 +41,7 @@ from firstflight.studies.kernel import (
     variation_of,
 )
 from firstflight.studies.kernel.claim import depending
-from firstflight.studies.kernel.grid import _settings
+from firstflight.studies.kernel.grid import Key
 from firstflight.studies.kernel.quantity import measured
 from firstflight.studies.kernel.sample import _drawn, _numbered
 
@@ -245,11 +245,14 @@ def test_an_answer_has_the_sentences_that_say_something_and_lack_nothing() -> No
 
 
 def test_labels_are_written_into_the_scenario_times_a_factor_and_in_words() -> None:
-    assert _settings({"values": [1, 3], "set": "a.b"}, 3) == {"a.b": 3}
-    assert _settings({"values": [1, 3], "set": "a.b", "factor": 0.5}, 3) == {"a.b": 1.5}
-    assert _settings({"values": [1, 3], "set": "a.b", "factor": 2, "write": "{}ms"}, 3) == {"a.b": "6ms"}
-    assert _settings({"values": {"x": {"p": 1, "q": 2}, "y": {"p": 3}}}, "y") == {"p": 3}
-    assert _settings({"values": [1, 3]}, 3) == {}
+    def settings(values: Any, label: Any, **said: Any) -> dict[str, Any]:
+        return Key.read({"title": "", "values": values, **said}, "").settings(label)
+
+    assert settings([1, 3], 3, set="a.b") == {"a.b": 3}
+    assert settings([1, 3], 3, set="a.b", factor=0.5) == {"a.b": 1.5}
+    assert settings([1, 3], 3, set="a.b", factor=2, write="{}ms") == {"a.b": "6ms"}
+    assert settings({"x": {"p": 1, "q": 2}, "y": {"p": 3}}, "y") == {"p": 3}
+    assert settings([1, 3], 3) == {}
 
 
 ENSEMBLE = Ensemble({"slope": Parameter("slope", 0, 1, 0.3), "size": Parameter("a size", 2, 64, 10, log=True)}, 4)

@@ -58,7 +58,7 @@ def fewer(patch: pytest.MonkeyPatch) -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         fewer(patch)
-        patch.setitem(STUDY.grids["assumed"].keys["assumption"], "labels", CHANGED)
+        patch.setattr(STUDY.grids["assumed"].keys["assumption"], "labels", CHANGED)
         return run(STUDY, only={"iw": [FEW, MANY]}, out=tmp_path_factory.mktemp("run") / "small")
 
 
@@ -136,10 +136,10 @@ def test_dependence_changes_the_correlations_and_nothing_else() -> None:
 
 def test_every_assumption_changes_what_it_concerns_and_has_a_name_of_its_own() -> None:
     keys = {name: STUDY.grids[name].keys for name in ("assumed", "search_assumed", "maps_assumed")}
-    titles = keys["assumed"]["assumption"]["titles"]
+    titles = keys["assumed"]["assumption"].titles
     assert len(set(titles.values())) == len(titles) == 28
     for name, of in keys.items():
-        for assumption in of["assumption"]["labels"]:
+        for assumption in of["assumption"].labels:
             assert assumption in titles
             service = MAPS if name == "maps_assumed" else SEARCH
             plans = [scenario("stated", service=service), scenario(name, service=service, assumption=assumption)]
@@ -169,7 +169,7 @@ def test_queues_and_losses_are_those_fitted_for_the_connections() -> None:
 
 def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run) -> None:
     frame = STUDY.table(small, "sensitivity").frame
-    titles = STUDY.grids["assumed"].keys["assumption"]["titles"]
+    titles = STUDY.grids["assumed"].keys["assumption"].titles
     shown = ["stated", *CHANGED, "responses-5kB", "responses-18kB", "maps-over-4"]
     assert set(frame["assumption"]) == {titles[name] for name in shown}
 

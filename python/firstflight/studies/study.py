@@ -6,7 +6,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -35,10 +35,10 @@ class DeclaredTable(ScenarioTable):
     model_config = ConfigDict(strict=True)
 
     @classmethod
-    def check(cls, said: Any, where: str) -> None:
+    def read(cls, said: Any, where: str) -> Self:
         """RequestError, `where` and a sentence, for a mistake in the table."""
         try:
-            cls.model_validate(said)
+            return cls.model_validate(said)
         except ValidationError as error:
             raise RequestError(f"{where}{sentence(error)}") from None
 
@@ -168,7 +168,7 @@ def declared(folder: Path) -> dict[str, Any]:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RequestError(f"{path}: {error}") from error
-    _Declared.check({key: said[key] for key in _Declared.model_fields if key in said}, f"{path}: ")
+    _Declared.read({key: said[key] for key in _Declared.model_fields if key in said}, f"{path}: ")
     if ("grid" in said) == ("grids" in said):
         wrong = "both [grid] and [grids]" if "grid" in said else "no grid"
         raise RequestError(f"{path}: it has {wrong}; write [grid], or [grids.NAME] for each of several")

@@ -220,7 +220,7 @@ class DeclaredStudy(Study):
     def _titled(self, arrays: dict[Quantity, xr.DataArray]) -> dict[Quantity, xr.DataArray]:
         for quantity, array in arrays.items():
             for name, key in self.grids[quantity.grid].keys.items():
-                array[name].attrs = {"long_name": key["title"], "titles": key.get("titles", {})}
+                array[name].attrs = {"long_name": key.title, "titles": key.titles}
         return arrays
 
     def _check(self, run: Run) -> None:

@@ -61,31 +61,48 @@ def _known(labels: Iterable[Label], known: Iterable[Label], what: str) -> None:
         raise ValueError(f"{what} has {shown(unknown[0])}; {nearest(str(unknown[0]), map(str, names))}")
 
 
-class _Key(DeclaredTable):
+class Key(DeclaredTable):
+    """A key of a grid; `Grid` says what its fields mean."""
+
     title: str
     values: Annotated[Any, BeforeValidator(_values)]
     set: str | None = None
-    factor: float | None = None
+    factor: Any = None
     write: str | None = None
-    titles: dict[str, str] | None = None
+    titles: dict[str, str] = Field(default_factory=dict)
     labels: Annotated[Any, BeforeValidator(_labels)] = None
 
+    @property
+    def chosen(self) -> list[Label]:
+        """Its labels in the grid."""
+        return list(self.values if self.labels is None else self.labels)
+
+    def settings(self, label: Any) -> dict[str, Any]:
+        """What a cell with this label sets, by path."""
+        if isinstance(self.values, dict):
+            return dict(self.values[label])
+        if self.set is None:
+            return {}
+        value = label if self.factor is None else label * self.factor
+        return {self.set: value if self.write is None else self.write.format(value)}
+
     @model_validator(mode="after")
-    def _has_an_effect(self) -> "_Key":
+    def _has_an_effect(self) -> "Key":
         """ValueError for labels that no cell has, and for settings that would write nothing, or one value twice."""
-        values = list(self.values if self.labels is None else self.labels)
-        if not values:
+        if not self.chosen:
             raise ValueError("there is no label; give at least one")
         if isinstance(self.values, dict):
-            _known(values, self.values, "labels")
+            _known(self.chosen, self.values, "labels")
         given = [name for name in ("set", "factor", "write") if getattr(self, name) is not None]
         if given and (isinstance(self.values, dict) or self.set is None):
             needs = "leave it out" if isinstance(self.values, dict) else "set is missing"
             raise ValueError(f"{given[0]} has no effect; {needs}")
-        if self.factor is not None and any(isinstance(label, str) for label in values):
-            raise ValueError("factor multiplies numbers, and there is a label that is text")
+        for number in () if self.factor is None else (self.factor, *self.chosen):
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise ValueError(f"factor multiplies numbers; {shown(number)} is none")
         try:
-            if self.write and len({self.write.format(label * (self.factor or 1)) for label in values}) < len(values):
+            written = [self.settings(label) for label in self.chosen]
+            if self.write is not None and any(written.count(of) > 1 for of in written):
                 raise ValueError
         except (ValueError, LookupError, AttributeError):
             raise ValueError(f'write is {shown(self.write)}; write {{}} for the label, such as "{{}}ms"') from None
@@ -94,18 +111,18 @@ class _Key(DeclaredTable):
 
 class _Grid(DeclaredTable):
     scenario: str
-    keys: dict[str, _Key] = Field(min_length=1)
+    keys: dict[str, Key] = Field(min_length=1)
     replicates: Annotated[Any, BeforeValidator(_replicates)] = None
-    capture: list[dict[str, Any]] | None = None
+    capture: list[dict[str, Any]] = Field(default_factory=list)
     engines: list[EngineName] | None = Field(None, min_length=1)
     engine: EngineName | None = None
 
     @model_validator(mode="after")
     def _captures_cells(self) -> "_Grid":
-        for chosen in self.capture or ():
-            _known(chosen, self.keys, "capture")
-            for name, label in chosen.items():
-                _known([label], self.keys[name].labels or self.keys[name].values, f"capture of {name}")
+        for captured in self.capture:
+            _known(captured, self.keys, "capture")
+            for name, label in captured.items():
+                _known([label], self.keys[name].chosen, f"capture of {name}")
         return self
 
 
@@ -129,24 +146,22 @@ class Grid:
         if isinstance(keys, dict):
             keys = {key: shared.get(key, {}) | said if isinstance(said, dict) else said for key, said in keys.items()}
             declared = {**declared, "keys": keys}
-        _Grid.check(declared, f"{folder}/study.toml: {f'grids.{name}' if name else 'grid'}.")
-        self.keys: dict[str, dict[str, Any]] = declared["keys"]
-        self._base = Scenario.load(folder / declared["scenario"])
-        self._replicates, self._capture = declared.get("replicates"), declared.get("capture", [])
-        self._engines, self._engine = declared.get("engines"), declared.get("engine")
+        self._said = _Grid.read(declared, f"{folder}/study.toml: {f'grids.{name}' if name else 'grid'}.")
+        self.keys = self._said.keys
+        self._base = Scenario.load(folder / self._said.scenario)
         self._build = build
-        for key, said in self.keys.items():
-            if not (isinstance(said["values"], dict) or "set" in said or build or key == "engine"):
+        for key, of in self.keys.items():
+            if not (isinstance(of.values, dict) or of.set is not None or build or key == "engine"):
                 raise RequestError(f"{folder}/study.toml: key {key} needs set, unless values is a table of settings")
 
     def is_of(self, engine: str) -> bool:
         """Whether runs of `engine` include the grid."""
-        return self._engines is None or engine in self._engines
+        return self._said.engines is None or engine in self._said.engines
 
     @property
     def coordinates(self) -> dict[str, list[Label]]:
         """Labels of each key, in the order of the grid."""
-        return {name: list(key.get("labels", key["values"])) for name, key in self.keys.items()}
+        return {name: key.chosen for name, key in self.keys.items()}
 
     @property
     def size(self) -> int:
@@ -159,17 +174,17 @@ class Grid:
 
     def cells(self, engine: str, names: list[str], at: Collection[int]) -> list[Cell]:
         """Those at these indices of `keys_of_cells`; no other scenario is made."""
-        replicates = (
-            self._replicates.get(self._engine or engine) if isinstance(self._replicates, dict) else self._replicates
-        )
+        replicates = self._said.replicates
+        if isinstance(replicates, dict):
+            replicates = replicates.get(self._said.engine or engine)
         grid_cells = []
         made: dict[tuple[Label, ...], Scenario] = {(): self._base}
         for index, place in enumerate(self._places()):
             if index not in at:
                 continue
             scenario = self._scenario(tuple(place.values()), made)
-            capture = any(chosen.items() <= place.items() for chosen in self._capture)
-            engine_of = place.get("engine", self._engine)
+            capture = any(chosen.items() <= place.items() for chosen in self._said.capture)
+            engine_of = place.get("engine", self._said.engine)
             grid_cells.append(
                 Cell(
                     self._key(place, names),
@@ -192,14 +207,5 @@ class Grid:
         """The scenario with the first keys at `labels`; `made` holds those of fewer labels, which cells share."""
         if labels not in made:
             scenario, name = self._scenario(labels[:-1], made), list(self.keys)[len(labels) - 1]
-            made[labels] = scenario.replace_all(_settings(self.keys[name], labels[-1]).items(), directory=self._folder)
+            made[labels] = scenario.replace_all(self.keys[name].settings(labels[-1]).items(), directory=self._folder)
         return made[labels]
-
-
-def _settings(key: Mapping[str, Any], label: Label) -> dict[str, Any]:
-    if isinstance(key["values"], dict):
-        return dict(key["values"][label])
-    if "set" not in key:
-        return {}
-    value = label * key["factor"] if "factor" in key else label
-    return {key["set"]: key["write"].format(value) if "write" in key else value}
