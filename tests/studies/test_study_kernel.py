@@ -218,7 +218,11 @@ def two_dimensions(q: Quantities) -> list[Any]:
         (("[3, 10]", "[3, 10], write = '{x}'"), {}, 'grid.keys.iw: write is "{x}"; write {} for the label'),
         (("keys = {", "captur = [], keys = {"), {}, 'grid.captur: unknown key "captur"; did you mean "capture"?'),
         (("keys = {", "capture = [{ iw = 4 }], keys = {"), {}, "grid.capture of iw has 4; known here: 10, 3"),
-        (("keys = {", "engine = 'simulat', keys = {"), {}, 'grid.engine: "simulat" is not known; write "simulate"'),
+        (
+            ("keys = {", "engine = 'simulat', keys = {"),
+            {},
+            'grid.engine: "simulat" is no engine; did you mean "simulate"?',
+        ),
         (("keys = {", "replicates = 0, keys = {"), {}, "grid.replicates: 0 is no number of replicates"),
         (("keys = {", "replicates = { model = 2, modl = 3 }, keys = {"), {}, '"modl" is no engine; did you mean'),
         (("iw =", "value ="), {}, 'key "value" is the name of a column of the tables; rename the key'),
@@ -259,7 +263,7 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
     [
         (DECLARED.replace('title = "T"', ""), "study.toml: title: this key is missing"),
         (DECLARED.replace("replicates = 1", "replicates = 0"), "replicates: 0 is too small; write at least 1"),
-        (DECLARED.replace('["model"]', '["modle"]'), r'study.toml: engines\[0\]: "modle" is not known; write "simul'),
+        (DECLARED.replace('["model"]', '["modle"]'), r'study.toml: engines\[0\]: "modle" is no engine; did you mean'),
         (DECLARED.replace("= []", '= "None."'), r'study.toml: limitations: "None." is not a list; write \[ ... \]'),
         (DECLARED.replace("grid = ", 'grid = "a.toml" # '), 'study.toml: grid: "a.toml" is not a table; write { '),
         (DECLARED.replace("grid = ", "grids = 3 # "), "study.toml: grids: 3 is not a table; write { "),

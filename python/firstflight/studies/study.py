@@ -6,15 +6,16 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from firstflight.counted import nearest
+from firstflight.engines import NAMES
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell
 from firstflight.scenario.applications import Count
-from firstflight.scenario.explain import sentence
+from firstflight.scenario.explain import sentence, shown
 from firstflight.scenario.table import ScenarioTable
 
 if TYPE_CHECKING:
@@ -26,7 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Study", "declared"]
 
-EngineName = Literal["simulate", "model", "emulate"]
+
+def check_engine(name: str) -> str:
+    """ValueError for the name of no engine."""
+    if name not in NAMES:
+        raise ValueError(f"{shown(name)} is no engine; {nearest(name, NAMES)}")
+    return name
+
+
+EngineName = Annotated[str, AfterValidator(check_engine)]
 
 
 class DeclaredTable(ScenarioTable):

@@ -14,7 +14,7 @@ from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.cell import whole
 from firstflight.scenario.explain import shown
-from firstflight.studies.study import DeclaredTable, EngineName
+from firstflight.studies.study import DeclaredTable, EngineName, check_engine
 
 Label = str | int | float
 Build = Callable[[str, Mapping[str, Any], Scenario], Scenario]
@@ -48,8 +48,7 @@ def _labels(given: Any) -> Any:
 def _replicates(given: Any) -> Any:
     by_engine = given if isinstance(given, dict) else {NAMES[0]: given}
     for name, count in by_engine.items():
-        if name not in NAMES:
-            raise ValueError(f"{shown(name)} is no engine; {nearest(name, NAMES)}")
+        check_engine(name)
         if whole(count, 1, 2**32 - 1) is None:
             raise ValueError(f"{shown(count)} is no number of replicates; write a whole number from 1")
     return given
