@@ -111,5 +111,7 @@ def test_ctrl_c_while_the_program_starts_is_answered_without_a_traceback() -> No
             _, told = program.communicate(timeout=120)
         took_s = took_s or time.monotonic() - began
         assert b"Traceback" not in told
-        assert program.returncode in ((0,) if step == 0 else (0, 130))
+        # On a busy machine the signal may come before Python takes signals, which ends it without a word.
+        early = () if told else (-signal.SIGINT,)
+        assert program.returncode in ((0,) if step == 0 else (0, 130, *early))
         assert told in (b"", b"firstflight: interrupted\n")
