@@ -15,6 +15,7 @@ for another. Changing the code or the scenario changes it; a directory holds one
 import html
 import json
 from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -233,15 +234,20 @@ class Run:
 
     def _finished(self, table: str = "links", **key: str | int | float) -> Iterator[tuple[dict[str, Any], Path]]:
         """Key and place of each finished cell that has the table and, in its key, these values; all have `links`."""
+        wanted = {name: self._as_key(name, value) for name, value in key.items()}.items()
         for cell in self._document["cells"]:
             keys = cell["key"]
             # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
-            if (
-                all(str(keys.get(name)) == str(value) or keys.get(name) == value for name, value in key.items())
-                and table in schema.stored(cell["capture"])
-                and self.is_finished(cell["hash"])
-            ):
+            if wanted <= keys.items() and table in schema.stored(cell["capture"]) and self.is_finished(cell["hash"]):
                 yield keys, self._place(cell["hash"])
+
+    def _as_key(self, name: str, value: Any) -> Any:
+        """The value as cells have it, of that or of its text, as in the `only` of a run."""
+        if self._key_types[name] == pl.String:
+            return str(value)
+        with suppress(ValueError):
+            return float(value) if isinstance(value, str) else value
+        return value
 
     @cached_property
     def _key_types(self) -> dict[str, type[pl.DataType]]:
