@@ -124,7 +124,7 @@ class Study(ABC):
         return [table.name for table in self.tables(run)]
 
     def table(self, run: "Run", name: str) -> "Table":
-        """The table `name`; others are not computed where that takes long. RequestError if there is none."""
+        """The table `name`, without computing tables that take long. RequestError if the study has no such table."""
         tables = {table.name: table for table in self.tables(run)}
         if name not in tables:
             raise RequestError(f'"{self.name}" has no table "{name}" of this run; {nearest(name, tables)}')
