@@ -48,6 +48,23 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
     ),
     "virtual host without a name": ("common", "198.51.100.9:443 " + COMBINED, None, True, NOON),
     "user with an empty name, Apache": ("common", COMBINED.replace("- -", '- ""'), None, True, NOON),
+    "the whole line in quotes, LiteSpeed": ("common", f'"{COMBINED}"', None, True, NOON),
+    "X-Forwarded-For first, in quotes": (
+        "common",
+        '"192.0.2.{i}, 10.0.0.1" 10.0.0.9' + COMBINED[11:],
+        None,
+        True,
+        NOON,
+    ),
+    "a socket of a file, nginx": ("common", COMBINED.replace("192.0.2.{i}", "unix:"), None, False, NOON),
+    "no status": ("common", COMBINED.replace(" 200 ", " - "), None, True, NOON),
+    "host before the request, APISIX": (
+        "common",
+        COMMON.replace('"GET', 'www.example.org:9080 "GET') + ' 0.250 "-" "curl/8.0" 10.0.0.1:80 200 0.249 "http://a"',
+        0.25,
+        True,
+        NOON,
+    ),
     "time with a fraction": ("common", COMBINED.replace("07 +", "07.250000 +"), None, True, NOON + 0.25),
     "a name that is not resolved": ("common", COMBINED.replace("192.0.2.{i}", "host{i}.example"), None, False, NOON),
     "nginx's main": ("common", COMBINED + ' "203.0.113.5"', None, True, NOON),
@@ -147,6 +164,14 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         True,
         NOON,
     ),
+    "uWSGI": (
+        "uWSGI",
+        "[pid: 23|app: 0|req: 1/1] 192.0.2.{i} () {{32 vars in 500 bytes}} [Thu Jul  4 12:00:07 2024] GET / => generated "
+        "{size} bytes in 250 msecs (HTTP/1.1 200) 2 headers in 79 bytes (1 switches on core 0)",
+        0.25,
+        True,
+        NOON,
+    ),
     "Traefik, JSON": (
         "Traefik JSON",
         '{{"ClientAddr":"192.0.2.{i}:{port}","ClientHost":"192.0.2.{i}","ClientPort":"{port}","DownstreamContentSize":{size},'
@@ -162,6 +187,14 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         0.25,
         True,
         NOON,
+    ),
+    "Caddy, console": (
+        "Caddy",
+        '2024/07/04 12:00:07.000\tINFO\thttp.log.access.log0\thandled request\t{{"request": {{"remote_ip": "192.0.2.{i}"}}, '
+        '"bytes_read": 0, "duration": 0.25, "size": {size}, "status": 200}}',
+        0.25,
+        True,
+        None,
     ),
     "Istio, JSON": (
         "Envoy or Istio JSON",
@@ -210,6 +243,66 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         '250000000,"client.ip":"192.0.2.{i}"}}',
         0.25,
         True,
+        NOON,
+    ),
+    "ECS, flow": (
+        "JSON lines",
+        '{{"@timestamp":"2024-07-04T12:00:07Z","source":{{"ip":"192.0.2.{i}","port":{port},"bytes":620}},"destination":'
+        '{{"ip":"198.51.100.1","bytes":{size}}},"network":{{"bytes":9}}}}',
+        None,
+        True,
+        NOON,
+    ),
+    "Zeek": (
+        "JSON lines",
+        '{{"ts":1720094407.0,"id.orig_h":"192.0.2.{i}","id.orig_p":{port},"id.resp_h":"198.51.100.1","orig_bytes":620,'
+        '"resp_bytes":{size}}}',
+        None,
+        True,
+        NOON,
+    ),
+    "Suricata": (
+        "JSON lines",
+        '{{"timestamp":"2024-07-04T12:00:07.000000+0000","src_ip":"192.0.2.{i}","src_port":{port},"dest_ip":"198.51.100.1",'
+        '"flow":{{"bytes_toserver":900,"bytes_toclient":{size}}}}}',
+        None,
+        True,
+        NOON,
+    ),
+    "Cloudflare": (
+        "JSON lines",
+        '{{"ClientIP":"192.0.2.{i}","ClientSrcPort":{port},"ClientRequestBytes":9,"EdgeResponseBytes":{size},'
+        '"EdgeStartTimestamp":"2024-07-04T12:00:07Z"}}',
+        None,
+        True,
+        NOON,
+    ),
+    "linkerd": (
+        "JSON lines",
+        '{{"client.addr":"192.0.2.{i}:{port}","response_bytes":"{size}","timestamp":"2024-07-04T12:00:07Z"}}',
+        None,
+        True,
+        NOON,
+    ),
+    "Envoy, no port": (
+        "JSON lines",
+        '{{"bytes_sent":{size},"downstream_remote_address_without_port":"192.0.2.{i}","start_time":"2024-07-04T12:00:07Z"}}',
+        None,
+        True,
+        NOON,
+    ),
+    "GitLab Workhorse": (
+        "JSON lines",
+        '{{"duration_ms":250,"remote_ip":"192.0.2.{i}","time":"2024-07-04T12:00:07Z","written_bytes":{size}}}',
+        0.25,
+        True,
+        NOON,
+    ),
+    "pino-http": (
+        "JSON lines",
+        '{{"time":1720094407000,"req":{{"headers":{{"content-length":"7"}}}},"res":{{"headers":{{"content-length":"{size}"}}}}}}',
+        None,
+        False,
         NOON,
     ),
     "Kong": (
@@ -322,17 +415,22 @@ WRAPPED = {
     "journalctl -o short-full": "Thu 2024-07-04 12:00:08 CEST web1 nginx[312]: {}",
     "journalctl -o short-unix": "1720094408.123456 web1 nginx[312]: {}",
     "journalctl -o short-monotonic": "[ 5041.123456] web1 nginx[312]: {}",
+    "journalctl -o short-delta": "[ 5041.123456 <    0.000123 >] web1 nginx[312]: {}",
     "journalctl -o json": '{{"MESSAGE":{json},"_PID":"312","__REALTIME_TIMESTAMP":"1720094408123456"}}',
     "docker json-file": '{{"log":{jsonline},"stream":"stdout","time":"2024-07-04T12:00:08.123456789Z"}}',
     "CRI": "2024-07-04T12:00:08.123456789Z stdout F {}",
     "docker compose": "web-1  | {}",
     "docker compose, in color": "\x1b[36mweb-1  |\x1b[0m {}",
     "docker compose -t": "web_1  | 2024-07-04T12:00:08.123456789Z {}",
+    "docker service logs": "web.1.x5z@node-1    | {}",
+    "logcli": '2024-07-04T12:00:08Z {{job="nginx"}} {}',
     "docker logs -t": "2024-07-04T12:00:08.123456789Z {}",
     "kubectl --prefix": "[pod/web-7f9c/nginx] {}",
     "filebeat": '{{"@timestamp":"2024-07-04T12:00:08Z","message":{json},"log":{{"offset":12,"file":{{"path":"/a"}}}}}}',
     "filebeat, original": '{{"@timestamp":"2024-07-04T12:00:08Z","event":{{"original":{json}}}}}',
     "fluent-bit": '{{"log":{json},"stream":"stdout","kubernetes":{{"pod_name":"a"}}}}',
+    "Splunk's collector": '{{"time":1720094408,"host":"a","event":{json}}}',
+    "Datadog": '{{"id":"A","content":{{"message":{json}}}}}',
     "Google, text": '{{"textPayload":{json},"timestamp":"2024-07-04T12:00:08Z"}}',
     "syslog in a container": "2024-07-04T12:00:08.1Z stdout F <134>Jul  4 12:00:08 web1 nginx: {}",
 }
@@ -477,12 +575,28 @@ def test_json_lines_with_columns_of_a_table_are_a_table(tmp_path: Path) -> None:
 # Each rule of "the first" or "the last" with a file in which the thing occurs twice.
 
 
+def test_a_file_with_carriage_returns_alone_has_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(written(path, COMBINED, 3).read_bytes().replace(b"\n", b"\r"))
+    assert observe.read(path).transfers.height == 3
+    path.write_bytes(b"bytes,rtt_ms\r9000,38\r8000,39\r")
+    assert observe.read(path).users["rtt_s"].to_list() == [0.038, 0.039]
+
+
 @pytest.mark.parametrize("order", ["size of the response first", "size of the request first"])
 def test_of_two_sizes_in_objects_the_response_s_counts_wherever_it_stands(tmp_path: Path, order: str) -> None:
     parts = [("response", {"status": 200, "size": 48_000}), ("request", {"uri": "/a", "size": 310})]
     path = tmp_path / "log"
     path.write_text(json.dumps(dict(parts if order.endswith("response first") else parts[::-1])) + "\n")
     assert observe.read(path).transfers["bytes"].to_list() == [48_000]
+
+
+def test_a_field_in_quotes_may_have_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "ex.log"
+    path.write_text(
+        '#Fields: date time cs(User-Agent) c-ip sc-bytes\n2024-05-01 00:00:01 "Mozilla/5.0 (X11)" 192.0.2.1 9000\n'
+    )
+    assert observe.read(path).transfers["bytes"].to_list() == [9000]
 
 
 def test_fields_may_be_declared_anew_in_the_middle_of_a_log(tmp_path: Path) -> None:
@@ -519,6 +633,17 @@ def test_round_trips_that_cannot_be_are_left_out_and_told(tmp_path: Path) -> Non
     seen = observe.read(path)
     assert seen.users["rtt_s"].to_list() == [0.038, *[None] * 6]
     assert [str(problem) for problem in seen.problems] == ["3 x an RTT that cannot be (lines 2, 3, 4)"]
+
+
+def test_fastly_s_own_log_has_round_trips(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(
+        '{"time_start":"2024-07-04T12:00:07Z","client_ip":"192.0.2.7","req_body_size":7,"resp_body_size":9000,'
+        '"socket_cwnd":40,"socket_tcpi_rtt":38000,"socket_tcpi_rcv_rtt":5}\n'
+    )
+    seen = observe.read(path)
+    assert (seen.users["rtt_s"].to_list(), seen.transfers["bytes"].to_list()) == ([0.038], [9000])
+    assert seen.source.began_s == NOON
 
 
 def test_a_log_of_round_trips_alone_is_not_said_to_have_sizes(tmp_path: Path) -> None:
@@ -588,6 +713,15 @@ def test_a_har_is_read_with_its_connections(tmp_path: Path) -> None:
     assert seen.transfers.select("client", "object", "bytes").rows() == [(0, 0, 8800), (0, 1, 8800), (1, 0, 7000)]
 
 
+def test_the_size_of_unpacked_content_in_a_har_is_not_the_response_s(tmp_path: Path) -> None:
+    """Chrome of HTTP/2: `bodySize` is -1."""
+    path = tmp_path / "page.har"
+    sizes = {"bodySize": -1, "_transferSize": 7000, "content": {"size": 30_000}}
+    path.write_text(json.dumps({"log": {"entries": [{"startedDateTime": "2024-07-04T12:00:07Z", "response": sizes}]}}))
+    seen = observe.read(path)
+    assert (seen.source.form, seen.transfers["bytes"].to_list()) == ("HAR of a browser", [7000])
+
+
 def test_standard_input_and_the_parts_of_a_rotated_log_are_read_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -612,13 +746,15 @@ def test_ss_with_the_kind_of_socket_is_read(tmp_path: Path) -> None:
     path.write_text(
         "Netid State  Recv-Q Send-Q Local Address:Port   Peer Address:Port Process\n"
         "udp   ESTAB  0      0      192.0.2.10:53        198.51.100.7:50100\n"
+        "tcp   LISTEN 0      511    0.0.0.0:443          0.0.0.0:*\n"
+        "\t cubic cwnd:10\n"
         "tcp   ESTAB  0      0      192.0.2.10:443       198.51.100.7:50100\n"
         "\t cubic wscale:7,7 rto:240 rtt:38.2/1.5 mss:1448 cwnd:20 bytes_sent:150000 bytes_acked:150001 segs_out:110 "
         "data_segs_out:104 send 6Mbps delivery_rate 5Mbps busy:160ms minrtt:36.9\n"
     )
     seen = observe.read(path)
     assert (seen.transfers["bytes"].to_list(), seen.users["rtt_s"].to_list()) == ([150_000], [pytest.approx(0.0369)])
-    assert seen.problems == ()
+    assert [str(problem) for problem in seen.problems] == ["1 x a socket without a round trip (line 3)"]
 
 
 def test_mlab_rows_as_nested_json_lines_are_read(tmp_path: Path) -> None:
@@ -627,7 +763,8 @@ def test_mlab_rows_as_nested_json_lines_are_read(tmp_path: Path) -> None:
     row = {
         "id": "ndt-1",
         "a": {"MeanThroughputMbps": 48.2, "MinRTT": 13.1, "LossRate": 0.001},
-        "raw": {"ClientIP": "192.0.2.1", "Download": {"ServerMeasurements": measurements}},
+        "client": {"IPAddress": "192.0.2.1"},
+        "raw": {"Download": {"ServerMeasurements": measurements}},
     }
     path.write_text((json.dumps(row) + "\n") * 2)
     seen = observe.read(path)

@@ -221,14 +221,14 @@ def _connection(known: Sequence[str]) -> pl.Expr:
 
 
 def _moments(text: pl.Series) -> pl.Series:
-    """Unix times, of the common log's words, of RFC 3339, HAProxy's (taken as UTC) or as a number of seconds,
-    milliseconds, microseconds or nanoseconds; null for others. Most logs write the second in which the program was done
-    with the response, so they are late by its time.
+    """Unix times, of the common log's words, of RFC 3339, HAProxy's and uWSGI's (taken as UTC) or as a number of
+    seconds, milliseconds, microseconds or nanoseconds; null for others. Most logs write the second in which the program
+    was done with the response, so they are late by its time.
     """
     text = text.str.strip_chars("[]")
     zoned = ("%d/%b/%Y:%H:%M:%S%.f %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
     moments = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in zoned]
-    for form in ("%d/%b/%Y:%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"):
+    for form in ("%d/%b/%Y:%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%a %b %e %H:%M:%S %Y"):
         moments.append(text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC"))
     number = text.cast(pl.Float64, strict=False)
     units = [
@@ -287,7 +287,9 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
 
 def _fields(frame: pl.DataFrame, names: list[str], problems: Problems, form: Format) -> pl.DataFrame:
     """Lines whose fields have these names, in the words of the format."""
-    split = pl.col("text").str.split("\t" if form.sure[0] == "x-edge-location" else " ")
+    # Fields with spaces are in quotes (draft WD-logfile-960323); CloudFront has tabs between fields.
+    tabs = form.sure[0] == "x-edge-location"
+    split = pl.col("text").str.split("\t") if tabs else pl.col("text").str.extract_all(r'"[^"]*"|[^ ]+')
     whole = frame.with_columns(split).filter(pl.col("text").list.len() == len(names))
     problems.add(f"not {len(names)} fields, as #Fields says", frame.join(whole, on="line", how="anti")["line"])
     used = {word: names.index(name) for name, word in form.names.items() if name in names}

@@ -50,7 +50,7 @@ class ColumnFile:
             self._is_json = True
             self.names = list(dict.fromkeys(name for row in rows for name, _ in leaves(row, lists=True)))
         else:
-            head = beginning.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip("\r")
+            head = beginning.splitlines()[0].decode("utf-8", errors="replace")
             self._separator = max(_SEPARATORS, key=head.count)
             self.names = [name.strip() for name in _fields(head, self._separator)]
 

@@ -52,8 +52,11 @@ class Format:
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:[0-9.]*))"
 # Before the time of a common log: the client, what proxies say of it, a virtual host, names. Of syslog a word ends in
-# a colon.
-_AHEAD = r'(?P<address>(?:\[[0-9a-fA-F:.]+\]:\d+|[^\s\["<|]*[^\s\[":<|]) (?:(?:[^\s\["|]*[^\s\[":|]|"[^"]*") )*)'
+# a colon. LiteSpeed has the whole line in quotes.
+_AHEAD = (
+    r'"?(?P<address>(?:"[^"]*"|unix:|\[[0-9a-fA-F:.]+\]:\d+|[^\s\["<|]*[^\s\[":<|]) '
+    r'(?:(?:[^\s\["|]*[^\s\[":|]|"[^"]*") )*)'
+)
 # An IPv6 address may have no brackets, so that its last part is the port.
 _CLIENT_AND_PORT = r"\[?(?P<address>[0-9a-fA-F:.]+)\]?:(?P<port>\d+)"
 _FIELDS = {"sc-bytes": "bytes", "c-ip": "address", "c-port": "port", "date": "date", "time": "time"}
@@ -66,18 +69,21 @@ def _words(**names: str) -> dict[str, str]:
 
 _JSON = _words(
     bytes="bytessent bodybytessent respbodysize responsebodysize responsebodybytes totalbytes edgeresponsebytes "
-    "downstreamcontentsize responsesize responsebytes respbytes scbytes sentbytes bytesout http.response.bytes "
-    "http.response.body.bytes response.bytes response.size response.bodysize response.body.bytes res.bytes res.size "
-    "response.contentlength res.contentlength responselength bytes size",
+    "downstreamcontentsize responsesize responsebytes respbytes responsebodylen scbytes sentbytes bytesout "
+    "http.response.bytes http.response.body.bytes response.bytes response.size response.bodysize response.body.bytes "
+    "res.bytes res.size response.contentlength res.contentlength res.headers.contentlength responselength writtenbytes "
+    "destination.bytes server.bytes bytestoclient bytes size",
     address="remoteaddr clientip cliip remoteip clientaddr clientaddress callerip calleripaddress cip client.ip "
-    "source.ip client.address source.address downstreamremoteaddress xforwardedfor ip",
-    port="remoteport clientport cport client.port source.port",
+    "source.ip client.address source.address downstreamremoteaddress downstreamremoteaddresswithoutport "
+    "client.addr id.origh srcip xforwardedfor ip",
+    port="remoteport clientport clientsrcport cport client.port source.port id.origp srcport",
     time_s="requesttime timeelapseds",
     time_ms="transfertimemsec timeelapsedmsec durationms",
     rtt_s="rtts",
-    rtt_us="tcpinfo.minrtt tcpiminrtt tcpinfortt tcpinfo.rtt tcpirtt tcprttus clientrttus rttus",
+    rtt_us="tcpinfo.minrtt tcpiminrtt tcpinfortt tcpinfo.rtt tcpirtt sockettcpirtt "
+    "clientsockettcpirtt tcprttus clientrttus rttus",
     rtt_ms="clienttcprttms rttms tcprttms",
-    at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime startutc "
+    at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime timestart startutc "
     "starteddatetime msec datetime",
     connection="connection connectionid",
     tls_ms="tlshandshaketimems tlshandshaketime tlsms",
@@ -115,7 +121,8 @@ FORMATS = (
     _json(
         "HAR of a browser",
         CAPTURE,
-        "response.bodysize",
+        # Chrome has -1 for the sizes that it does not know, but that of the content, unpacked, in each entry.
+        "response.bodysize response.content.size",
         bytes="response.transfersize response.bodysize",
         time_ms="time",
         at="starteddatetime",
@@ -201,16 +208,23 @@ FORMATS = (
     Format(
         "common or combined log",
         NGINX,
-        # After it a length of the request and a time in seconds, as ingress-nginx has them.
-        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)"
+        # APISIX has the host before the request. After it a length of the request and a time in seconds, as
+        # ingress-nginx has them.
+        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] (?:[^\s\"]+ )?{_QUOTED} (?:\d{{3}}|-) (?P<bytes>\d+|-)"
         rf"(?:(?: {_QUOTED})*(?: \d+)? (?:rt=|request_time=)?\"?(?P<time_s>\d+\.\d+)(?:[\s\"]|$))?",
     ),
     Format(
-        "tcplife (bcc)",
+        "uWSGI log",
+        CAPTURE,
+        r"^\[pid: [^\]]*\] (?P<address>\S+) \([^)]*\) \{[^}]*\} \[(?P<at>[^\]]+)\] \S+ \S+ => generated "
+        r"(?P<bytes>\d+) bytes in (?P<time_ms>\d+) msecs ",
+    ),
+    Format(
+        "tcplife (bcc or bpftrace)",
         "take a capture, or ss -tinH once a second (docs/observe.md#ss)",
         # LADDR LPORT RADDR RPORT TX_KB RX_KB MS, after the columns that options add; with -s commas between them.
-        r"[\s,][0-9a-fA-F:.]+(?:,|\s+)\d+(?:,|\s+)(?P<address>[0-9a-fA-F:.]+)(?:,|\s+)\d+(?:,|\s+)(?P<kib>\d+)"
-        r"(?:,|\s+)\d+(?:,|\s+)(?P<time_ms>\d+\.\d+)\s*$",
+        rf"[\s,]{_IP}(?:,|\s+)\d+(?:,|\s+)(?P<address>{_IP})(?:,|\s+)\d+(?:,|\s+)(?P<kib>\d+)"
+        r"(?:,|\s+)\d+(?:,|\s+)(?P<time_ms>\d+(?:\.\d+)?)\s*$",
         whole=True,
     ),
 )
@@ -276,7 +290,7 @@ def leaves(value: object, above: str = "", *, lists: bool = False, depth: int = 
 
 
 # A size in these is not that of the response, and an address in the others is not the client's.
-_NOT_THE_RESPONSE = {"request", "req", "clientrequest", "upstream", "origin", "backend"}
+_NOT_THE_RESPONSE = {"request", "req", "clientrequest", "client", "source", "network", "upstream", "origin", "backend"}
 _NOT_THE_CLIENT = {"server", "upstream", "destination", "host", "origin", "backend", "target", "observer", "proxy"}
 
 

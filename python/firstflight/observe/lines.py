@@ -65,7 +65,8 @@ def pieces(path: Path, problems: Problems, size: int = PIECE_BYTES) -> Iterator[
             yield number, lines
             number += lines.len()
     if rest:
-        yield number, pl.Series("line", [rest.decode("utf-8", errors="replace").rstrip("\r")], dtype=pl.String)
+        # In a file without another end of line, carriage returns are ends of lines.
+        yield number, _split(rest.replace(b"\r", b"\n") if number == 1 else rest)
 
 
 def _split(text: bytes) -> pl.Series:

@@ -24,7 +24,7 @@ _MIN_RTT_MS = ("aminrtt", "minrtt")
 _LOSS = ("alossrate", "lossrate")
 _MIN_RTT_US = ("tcpinfominrtt",)
 _RTT_US = ("tcpinfortt",)
-_ADDRESS = ("rawclientip", "clientip")
+_ADDRESS = ("rawclientip", "clientip", "clientipaddress")
 _UPLOAD = "rawupload"
 _MSS_BYTES = 1448
 

@@ -15,7 +15,7 @@ from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
 # The kind of socket, which ss leaves out if it was asked for one only, as it does with the state; two queues, the two
 # ends, and with -O the rest. Without -n ports have names.
 _HEAD = (
-    r"^(?:(?:mp)?tcp\s+)?(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.-]+)"
+    r"^(?:(?:mp)?tcp\s+)?(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.*-]+)"
     r"(?P<info>\s.*)?$"
 )
 # Titles without -H; sockets that are not TCP's; output of `date +%s.%N` or `date -Ins` between snapshots.

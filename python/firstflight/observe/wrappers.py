@@ -26,13 +26,13 @@ class Wrapper:
 
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-# Times of RFC 3164 and of journalctl -o short, short-iso, short-full, short-unix and short-monotonic.
+# Times of RFC 3164 and of journalctl -o short, short-iso, short-full, short-unix, short-monotonic and short-delta.
 _TIMES = "|".join(
     (
         r"[A-Z][a-z]{2} [ \d]\d(?: \d{4})? \d\d:\d\d:\d\d(?:\.\d+)?",
         rf"(?:[A-Z][a-z]{{2}} )?{_TIME}(?: [A-Z]{{3,4}})?",
         r"\d{9,11}\.\d+",
-        r"\[ *\d+\.\d+\]",
+        r"\[ *\d+\.\d+(?: <[^>]*>)?\]",
     )
 )
 _PRIORITY = r"(?:\d+ )?<\d{1,3}>"
@@ -41,12 +41,27 @@ WRAPPERS = (
     Wrapper("syslog or journalctl", rf"^(?:{_PRIORITY})?(?:{_TIMES}) (?:\S+ )?[\w./@()-]+(?:\[\d+\])?: (.*)$"),
     Wrapper("journalctl -o export", r"^MESSAGE=(.*)$", others_pass=True),
     Wrapper("CRI container log", rf"^{_TIME} std(?:out|err) [FP] (.*)$"),
-    Wrapper("docker compose logs", r"^(?:\x1b\[[\d;]*m)*[\w.-]+ +\|(?:\x1b\[[\d;]*m)* (.*)$"),
+    Wrapper("docker compose logs", r"^(?:\x1b\[[\d;]*m)*[\w.@-]+ +\|(?:\x1b\[[\d;]*m)* (.*)$"),
     Wrapper("kubectl logs --prefix", r"^\[pod/[^\]]+\] (.*)$"),
-    Wrapper("log with a time before each line", rf"^{_TIME} (.*)$"),
+    Wrapper("console log of zap, as Caddy's", r"^[\d/T:.Z+ -]+\t(?:\x1b\[\d+m)*[A-Za-z]+(?:\x1b\[0m)?\t.*\t(\{.*\})$"),
+    # logcli writes the labels after the time.
+    Wrapper("log with a time before each line", rf"^{_TIME} (?:\{{\w+=\"[^}}]*\}} )?(.*)$"),
     Wrapper(
         "JSON around each line",
-        fields=("log", "message", "MESSAGE", "textPayload", "line", "msg", "_raw", "result._raw", "event.original"),
+        fields=(
+            "log",
+            "message",
+            "MESSAGE",
+            "textPayload",
+            "line",
+            "msg",
+            "_raw",
+            "result._raw",
+            "event.original",
+            "event",
+            "body",
+            "content.message",
+        ),
     ),
 )
 
