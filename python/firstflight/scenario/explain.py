@@ -39,47 +39,37 @@ def _one(detail: ErrorDetails, names: Sequence[str | None]) -> str:
 
 
 def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
-    value = shown(detail["input"])
-    match detail["type"]:
-        case "missing":
-            return "this key is missing"
-        case "value_error" | "not_a_table":
-            return detail["msg"].removeprefix("Value error, ")
-        case "literal_error":
-            choices = context["expected"].replace("'", '"')
-            if f'"{value}"' in choices:
-                return f'{value} is a number; write it in quotes, as text: "{value}"'
-            return f"{value} is not known; write {choices}"
-        case "greater_than_equal":
-            return f"{value} is too small; write at least {context['ge']:g}"
-        case "greater_than":
-            return f"{value} is too small; write more than {context['gt']:g}"
-        case "less_than_equal":
-            return f"{value} is too large; write at most {context['le']:.10g}"
-        case "less_than":
-            return f"{value} is too large; write less than {context['lt']:g}"
-        case "int_type" | "int_parsing" | "int_from_float":
-            return f"{value} is not a whole number"
-        case "float_type" | "float_parsing":
-            return f"{value} is not a number"
-        case "finite_number":
-            return f"{value} is not a finite number"
-        case "list_type" if isinstance(detail["input"], dict):
-            return f"this is one table of a list; write [[{_path(list(detail['loc']))}]] above it"
-        case "list_type" | "tuple_type":
-            return f"{value} is not a list; write [ ... ]"
-        case "dict_type":
-            return f"{value} is not a table; write {{ ... }}"
-        case "bool_type" | "bool_parsing":
-            return f"{value} is not true or false"
-        case "string_type":
-            return f"{value} is not text; put it in quotes"
-        case "string_pattern_mismatch":
-            return f"{value} holds characters other than letters, digits, dot, dash and underscore"
-        case "too_short" | "string_too_short":
-            return "this is empty; give at least one"
-        case _:
-            return f"{value}: {detail['msg']}"
+    value, kind = shown(detail["input"]), detail["type"]
+    if kind == "literal_error":
+        choices = context["expected"].replace("'", '"')
+        if f'"{value}"' in choices:
+            return f'{value} is a number; write it in quotes, as text: "{value}"'
+        return f"{value} is not known; write {choices}"
+    if kind == "list_type" and isinstance(detail["input"], dict):
+        return f"this is one table of a list; write [[{_path(list(detail['loc']))}]] above it"
+    message = detail["msg"].removeprefix("Value error, ")
+    return _SENTENCES.get(kind, "{value}: {message}").format_map(context | {"value": value, "message": message})
+
+
+# By pydantic's type of an error; the bounds are the error's own.
+_SENTENCES = {
+    "missing": "this key is missing",
+    "value_error": "{message}",
+    "not_a_table": "{message}",
+    "greater_than_equal": "{value} is too small; write at least {ge:g}",
+    "greater_than": "{value} is too small; write more than {gt:g}",
+    "less_than_equal": "{value} is too large; write at most {le:.10g}",
+    "less_than": "{value} is too large; write less than {lt:g}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "{value} is not a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "{value} is not a number"),
+    "finite_number": "{value} is not a finite number",
+    **dict.fromkeys(("list_type", "tuple_type"), "{value} is not a list; write [ ... ]"),
+    "dict_type": "{value} is not a table; write {{ ... }}",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "{value} is not true or false"),
+    "string_type": "{value} is not text; put it in quotes",
+    "string_pattern_mismatch": "{value} holds characters other than letters, digits, dot, dash and underscore",
+    **dict.fromkeys(("too_short", "string_too_short"), "this is empty; give at least one"),
+}
 
 
 def _path(steps: list[Any]) -> str:
