@@ -66,8 +66,16 @@ def _variant(setting: Any) -> Any:
     return key if isinstance(value, dict) else value
 
 
-# The keys of a link that it reads or refuses. Quick-Start acts for a start-up scheme that it refuses.
-_LINK = "burst delay_ns impairments lose loss loss_model queue quick_start rate_bps rate_schedule"
+# Of a link. Quick-Start acts for a start-up scheme that it refuses.
+_REFUSED = {
+    "loss": "a link on its way loses packets at random (loss = {0})",
+    "lose": "a link on its way loses data packets (loss_list = {0})",
+    "loss_model": "a link on its way loses packets (loss = {0[kind]})",
+    "burst": "a link on its way has a token bucket (burst = {0[bytes]} B)",
+    "impairments": "packets of a link on its path are subject to {0[0][kind]}",
+    "rate_schedule": "the rate of a link on its way changes ({0[kind]})",
+}
+_LINK = f"{' '.join(_REFUSED)} delay_ns queue quick_start rate_bps"
 
 CAPABILITY = (
     "the model engine computes one transfer without loss: one application of kind file_transfer or "
@@ -126,15 +134,15 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     if kind not in ("file_transfer", "request_response"):
         raise _refusal(f'application "{name}" is of kind {kind}')
     check_named("model", f"application.{name}", application, f"{APPLICATION} {OF_KIND[kind]}")
-    if application["clients"] != 1:
-        raise _refusal(f'application "{name}" has clients = {application["clients"]}')
-    if application["count"] != 1:
-        shown = "no count, so it has no end" if application["count"] is None else f"count = {application['count']}"
-        raise _refusal(f'application "{name}" has {shown}')
-    if "handshakes" in application:
-        raise _refusal(f'application "{name}" has tls')
-    if application["service_time_ns"]:
-        raise _refusal(f'application "{name}" has a service_time')
+    clients, count = application["clients"], application["count"]
+    for is_there, found in (
+        (clients != 1, f"clients = {clients}"),
+        (count != 1, "no count, so it has no end" if count is None else f"count = {count}"),
+        ("handshakes" in application, "tls"),
+        (application["service_time_ns"], "a service_time"),
+    ):
+        if is_there:
+            raise _refusal(f'application "{name}" has {found}')
     if kind == "file_transfer":
         upload = application["direction"] == "upload"
         request, size = application["request_bytes"], _constant(application, "size")
@@ -149,18 +157,9 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     to_server, to_client = ways[0]
     for link in to_server + to_client:
         check_named("model", "a link on its way", link, _LINK)
-        if link["loss"]:
-            raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
-        if link["lose"]:
-            raise _refusal(f"a link on its way loses data packets (loss_list = {link['lose']})")
-        if "loss_model" in link:
-            raise _refusal(f"a link on its way loses packets (loss = {link['loss_model']['kind']})")
-        if "burst" in link:
-            raise _refusal(f"a link on its way has a token bucket (burst = {link['burst']['bytes']} B)")
-        if "impairments" in link:
-            raise _refusal(f"packets of a link on its path are subject to {link['impairments'][0]['kind']}")
-        if "rate_schedule" in link:
-            raise _refusal(f"the rate of a link on its way changes ({link['rate_schedule']['kind']})")
+        for key, refused in _REFUSED.items():
+            if link.get(key):
+                raise _refusal(refused.format(link[key]))
         if link["queue"]["kind"] not in QUEUES:
             raise _refusal(f"the queue of a link on its way is {link['queue']['kind']}")
     for end in ("client", "server"):
