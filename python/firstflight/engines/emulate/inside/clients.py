@@ -63,8 +63,8 @@ class Fetched:
     first_byte_s: float
     total_s: float
     body_bytes: int
-    header_bytes: int
     completed: bool
+    header_bytes: int = 0
     secured_s: float = 0.0
     usable_s: float = 0.0
     client_bytes: int = 0
@@ -335,21 +335,8 @@ class QuicClient:
             if not line:
                 why = reason(process.returncode, said)
                 raise MachineError(f"the QUIC client on host {self._namespace.name} failed: {why}")
-            yield _quic_fetched(number, json.loads(line), ended_at)
-
-
-def _quic_fetched(number: int, report: Mapping[str, Any], ended_at: float) -> Fetched:
-    return Fetched(
-        number=number,
-        start_s=ended_at - report["total_s"],
-        port=report["port"],
-        connect_s=report["connect_s"],
-        first_byte_s=report["first_byte_s"],
-        total_s=report["total_s"],
-        body_bytes=report["body_bytes"],
-        header_bytes=0,
-        completed=report["completed"],
-        # The handshake is that of TLS, and no byte waits for the end of a record.
-        secured_s=report["connect_s"],
-        usable_s=report["first_byte_s"],
-    )
+            report = json.loads(line)
+            kept = ("port", "connect_s", "first_byte_s", "total_s", "body_bytes", "completed")
+            # The handshake is that of TLS, and no byte waits for the end of a record.
+            times = {"secured_s": report["connect_s"], "usable_s": report["first_byte_s"]}
+            yield Fetched(number, ended_at - report["total_s"], **{name: report[name] for name in kept}, **times)
