@@ -55,7 +55,7 @@ def test_a_shift_of_the_mix_is_evened_out_before_and_after(shifted: tuple[Path, 
         (found.before, shifted[0], 1000, 10, 0.03),
         (found.after, shifted[1], 600, 20, 0.15),
     ):
-        assert (side.source, side.connections, side.compared, side.current.window) == (path, rows, rows, window)
+        assert (side.source, side.connections, side.compared, side.current.window) == (path.name, rows, rows, window)
         assert (side.median_rtt_s, side.median_bytes, side.unfinished) == (pytest.approx(rtt_s), 20_000, 0)
     assert any("not concurrent" in doubt for doubt in found.doubts)
     assert any("mix of RTTs and sizes changed" in doubt for doubt in found.doubts)

@@ -5,12 +5,13 @@ Nothing is simulated. The statistics, buckets and harm budget are those of an ad
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from pydantic_core import to_jsonable_python
 
 from firstflight import observe
 from firstflight._native import chi_squared_tail
@@ -58,11 +59,12 @@ Conclusion = Literal["faster", "faster, budget inconclusive", "slower", "over th
 
 @dataclass(frozen=True)
 class Side:
-    """One data set. `connections`: with a first response; `compared`: those left after cells that the other lacks;
-    `began_s`, `ended_s`: Unix times of the first and the last response, None where the file has no times.
+    """One data set. `source`: name of its file; `connections`: with a first response; `compared`: those left after
+    cells that the other lacks; `began_s`, `ended_s`: Unix times of the first and the last response, None where the file
+    has no times.
     """
 
-    source: Path
+    source: str
     connections: int
     compared: int
     current: CurrentWindow
@@ -102,8 +104,7 @@ class ArmsCompared:
 
     def as_json(self) -> dict[str, Any]:
         """Every number, for `comparison.json`; null where there is none."""
-        made = _plain(asdict(self))
-        return {"schema": SCHEMA, **made}
+        return {"schema": SCHEMA, **to_jsonable_python(self, inf_nan_mode="null")}
 
 
 def compare_arms(
@@ -134,7 +135,7 @@ def compare_arms(
         )
     sides = [
         Side(
-            observation.source.path,
+            observation.source.path.name,
             whole.height,
             rows.filter(pl.col("arm") == name).height,
             current_window(arm),
@@ -421,7 +422,7 @@ def _doubts(before: Side, after: Side, concurrent: bool, logged: bool, p_value: 
         )
     for side in (before, after):
         for text in side.problems:
-            yield f"{side.source.name}: could not be read: {text}"
+            yield f"{side.source}: could not be read: {text}"
     if concurrent:
         if p_value < _CHANCE:
             yield (
@@ -438,13 +439,3 @@ def _doubts(before: Side, after: Side, concurrent: bool, logged: bool, p_value: 
         yield f"left out, because the other data set has hardly any with such RTT and size: {left_out:,} connections"
     if (_overlap((before.began_s, before.ended_s), (after.began_s, after.ended_s)) or 0) > 0.5:
         yield "the data sets overlap in time; if users were split at random, add --concurrent"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, Path):
-        return value.name
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -69,7 +69,7 @@ def _side(side: Side) -> str:
     rtt = "unknown" if side.median_rtt_s is None else f"{1e3 * side.median_rtt_s:.3g} ms"
     size = "unknown" if side.median_bytes is None else f"{side.median_bytes / 1e3:.3g} kB"
     return (
-        f"{side.source.name}: {side.compared:,} of {side.connections:,} connections compared; initial window "
+        f"{side.source}: {side.compared:,} of {side.connections:,} connections compared; initial window "
         f"{window if side.current.known else 'unknown'}; median RTT {rtt}, size {size}"
     )
 
