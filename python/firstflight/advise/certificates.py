@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from firstflight.advise.experiment import LASTS, RESPONSE, SERVES, Experiment, linux
+from firstflight.advise.experiment import EACH, Experiment, scenario
 from firstflight.advise.measure import RESAMPLES
 from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.intervals import Estimate
@@ -146,16 +146,9 @@ class CertificateExperiment(Experiment):
         population = self.users[self.sensitivity_cases[0].name].population()
         exchanges = population["columns"].get("tls_exchanges", [1] * len(self.changed))
         columns = population["columns"] | {"tls_bytes": self.flights[name], "tls_exchanges": exchanges}
-        response = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
-        document: dict[str, Any] = {
-            "name": "advise-certificates",
-            "description": f"certificates: {name}",
-            "duration": LASTS,
-            "tcp": linux(window),
-            "population": population | {"columns": columns},
-            "application": [response | {"tls": {"flights": "row", "record_size": size}}],
-        }
-        return Scenario.from_dict(document, source="the flows")
+        response = EACH | {"tls": {"flights": "row", "record_size": size}}
+        described = f"certificates: {name}"
+        return scenario("certificates", window, population | {"columns": columns}, response, description=described)
 
     def result(self, run: Run) -> Certificates:
         """From the finished run."""

@@ -200,9 +200,17 @@ SERVES = {"service_time": "100us"}
 """nginx's time from request to response (docs/running-kernel.md)."""
 
 
-def linux(window: int) -> dict[str, Any]:
-    """TCP of both endpoints, with the timers of a real kernel: what a short queue drops depends on them."""
-    return {"profile": "linux", "initial_window": window, "timer_tick": {"period": "4ms", "wheel": True}}
+EACH = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
+"""The application of a user with one response."""
+
+
+def scenario(name: str, window: int, population: dict[str, Any], *applications: Any, **more: str) -> Scenario:
+    """Applications on the users' paths. TCP of both endpoints has the timers of a real kernel: what a short queue drops
+    depends on them.
+    """
+    tcp = {"profile": "linux", "initial_window": window, "timer_tick": {"period": "4ms", "wheel": True}}
+    document = {"name": f"advise-{name}", "duration": LASTS, "tcp": tcp, "population": population}
+    return Scenario.from_dict(document | {"application": [*applications]} | more, source="the flows")
 
 
 class Experiment(Study):
@@ -246,18 +254,11 @@ class Experiment(Study):
         return []
 
     def _scenario(self, case: SensitivityCase, window: int) -> Scenario:
-        document = {
-            "name": f"advise-{case.name.replace(' ', '-').replace(',', '')}",
-            "description": case.text,
-            "duration": LASTS,
-            "tcp": linux(window),
-            "population": self.users[case.name].population(),
-            "application": self._applications(case),
-        }
-        return Scenario.from_dict(document, source="the flows")
+        name, population = case.name.replace(" ", "-").replace(",", ""), self.users[case.name].population()
+        return scenario(name, window, population, *self._applications(case), description=case.text)
 
     def _applications(self, case: SensitivityCase) -> list[dict[str, Any]]:
-        response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES
+        response: dict[str, Any] = {**EACH}
         if self.population.has_handshakes:
             response["tls"] = {"flights": "row"}
         # When the download is in progress, and at about the time of the short response: as parts of one page are.

@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 
 from firstflight.advise.advice import SENT_AGAIN, Advice
-from firstflight.advise.experiment import RESPONSE, SERVES, Experiment, linux
+from firstflight.advise.experiment import EACH, Experiment, scenario
 from firstflight.advise.measure import STATISTICS
 from firstflight.advise.words import from_to
 from firstflight.engines import simulate
 from firstflight.report.figure import Figure, Spec, nominal, quantitative
 from firstflight.report.size_map import size_map
 from firstflight.report.style import BASE, ORDERED, scale
-from firstflight.scenario import Cell, Scenario
+from firstflight.scenario import Cell
 
 _NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
 _CHANGE = "change of the time, %"
@@ -259,21 +259,10 @@ def curves(path: dict[str, float], windows: list[int], seed: int) -> pl.DataFram
     sizes = len(_MAP_SIZES)
     columns: dict[str, list[float]] = {name: [value] * sizes for name, value in path.items()}
     parts = []
+    population = {"paths": "table", "row_sampling": "in_order", "columns": columns | {"bytes": _MAP_SIZES}, "loss": 0.0}
     for window in windows:
-        document = {
-            "name": "advise-map",
-            "duration": "3000s",
-            "tcp": linux(window),
-            "population": {
-                "paths": "table",
-                "row_sampling": "in_order",
-                "columns": columns | {"bytes": _MAP_SIZES},
-                "loss": 0.0,
-            },
-            "application": [{"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1} | SERVES],
-        }
-        scenario = Scenario.from_dict(document, source="the map")
-        transfers = simulate.run_cell(Cell({"iw": window}, scenario), seed, 1)["transfers"]
+        alone = scenario("map", window, population, EACH, duration="3000s")
+        transfers = simulate.run_cell(Cell({"iw": window}, alone), seed, 1)["transfers"]
         parts.append(
             transfers.select(
                 pl.lit(window, dtype=pl.Int64).alias("initial_window"),
