@@ -1,13 +1,16 @@
-"""Messages of netlink as bytes: a header, a fixed part and attributes (linux/netlink.h)."""
+"""Messages of netlink as bytes: a header, a fixed part and attributes (linux/netlink.h); and filters of sockets."""
 
+import array
 import errno
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 REQUEST, ACK, DUMP = 0x1, 0x4, 0x300
 _ERROR, _DONE = 2, 3
+# asm-generic/socket.h; Python does not name it.
+_SO_ATTACH_FILTER = 26
 
 
 def attribute(kind: int, value: bytes) -> bytes:
@@ -36,6 +39,12 @@ def messages(run: bytes) -> Iterator[tuple[int, int, int, bytes]]:
             return
         yield kind, sequence, port, run[place + 16 : place + length]
         place += (length + 3) & ~3
+
+
+def attach_filter(to: socket.socket, program: Sequence[tuple[int, int, int, int]]) -> None:
+    """A program of classic BPF, by which the kernel drops or accepts what comes for a socket (linux/filter.h)."""
+    code = array.array("B", b"".join(struct.pack("=HBBI", *step) for step in program))
+    to.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(program), code.buffer_info()[0]))
 
 
 class Asking:

@@ -5,7 +5,6 @@ number and our metric. The metric is larger than any in use, so a route of the a
 in the kernel itself, and the key (prefix, metric) never names another program's route.
 """
 
-import array
 import errno
 import os
 import socket
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from firstflight.errors import FirstflightError
 from firstflight.guard.outcome import Network
-from firstflight.netlink import ACK, Asking, attribute, attributes, messages
+from firstflight.netlink import ACK, Asking, attach_filter, attribute, attributes, messages
 
 PROTOCOL = 71
 """The protocol that `ip route` prints as `proto 71`: no routing daemon uses it (linux/rtnetlink.h)."""
@@ -36,7 +35,7 @@ _WAY = (_OIF, _GATEWAY, _PREFSRC, _MULTIPATH, _FLOW, _VIA, _PREFERENCE, _ENCAP_T
 # RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE, RTMGRP_IPV4_RULE and the bit of RTNLGRP_IPV6_RULE.
 _GROUPS = 0x40 | 0x400 | 0x80 | 1 << 18
 _SOL_NETLINK, _STRICT_CHECK = 270, 12
-_SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
+_SO_RCVBUFFORCE = 33
 _EVENT_BYTES = 8 << 20
 # Attributes of a rule (linux/fib_rules.h) that select nothing, and the rules that the kernel begins with.
 _RULE_PRIORITY, _RULE_SUPPRESS, _RULE_TABLE, _RULE_PAD, _RULE_PROTOCOL = 6, 14, 15, 18, 21
@@ -282,9 +281,8 @@ def _events(own_port: int) -> socket.socket:
     """Changes of routes and rules. The kernel leaves out those that the socket `own_port` made (linux/filter.h)."""
     made = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
     # Load nlmsg_pid, in network order; drop if it is ours; else accept.
-    program = ((0x20, 0, 0, 12), (0x15, 0, 1, socket.htonl(own_port)), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
-    code = array.array("B", b"".join(struct.pack("=HBBI", *step) for step in program))
-    made.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(program), code.buffer_info()[0]))
+    own = socket.htonl(own_port)
+    attach_filter(made, ((0x20, 0, 0, 12), (0x15, 0, 1, own), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)))
     for option in (socket.SO_RCVBUF, _SO_RCVBUFFORCE):
         # Beyond `net.core.rmem_max` for root of the first user namespace alone.
         with suppress(PermissionError):

@@ -134,8 +134,8 @@ def other_hello(
 def _scout(target: Target, address: tuple[socket.AddressFamily, str], tls: ssl.SSLContext, stop: Event) -> Scouted:
     with _opened(target, address, _ETHERNET_MSS, tls, stop) as (connection, speech):
         late_s = connection.read()
-        if not connection.has_data:
-            raise MachineError(f"the server took the connection and {connection.without_data}")
+        if (without := connection.without_data()) is not None:
+            raise MachineError(f"the server took the connection and {without}")
         return Scouted(late_s, speech.status(), speech.redirection(), speech.protocol(), connection.handshake())
 
 
@@ -263,14 +263,10 @@ class _SilentConnection:
             return None
         return read(self._hello_bytes, self._flight_bytes, self._stream.data, chain, version)
 
-    @property
-    def has_data(self) -> bool:
-        """Whether the server sent anything."""
-        return self._stream.highest > 0
-
-    @property
-    def without_data(self) -> str:
-        """How a connection without data ended."""
+    def without_data(self) -> str | None:
+        """How a connection without data ended; None for one with data."""
+        if self._stream.highest > 0:
+            return None
         closed = self._was_reset or self._fin_at is not None
         return "closed it without data" if closed else f"sent no data within {_SCOUTED_S:.0f} s"
 

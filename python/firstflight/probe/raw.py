@@ -5,7 +5,6 @@ there (tcp_v4_rcv and tcp_v6_rcv run the filter before they look at the state). 
 nothing on the host is changed.
 """
 
-import ctypes
 import errno
 import secrets
 import select
@@ -19,9 +18,9 @@ from typing import Self
 
 from firstflight.conform.packet import ACK, checksum_of
 from firstflight.errors import MachineError
+from firstflight.netlink import attach_filter
 
-# asm-generic/socket.h; Python does not name them.
-_SO_ATTACH_FILTER = 26
+# asm-generic/socket.h; Python does not name it.
 _SO_TIMESTAMPNS = 35
 # netinet/in.h, linux/in6.h.
 _IPV6_CHECKSUM = 7
@@ -64,7 +63,7 @@ class RawPort:
         try:
             self._holder.bind((self._local, 0))
             self._port = self._holder.getsockname()[1]
-            _attach(self._holder, [(_RET, 0, 0, 0)])
+            attach_filter(self._holder, [(_RET, 0, 0, 0)])
             self._holder.listen(1)
             self._raw = self._open()
         except BaseException:
@@ -118,7 +117,7 @@ class RawPort:
     def _open(self) -> socket.socket:
         raw = open_raw(self._family)
         where = 0 if self._family == socket.AF_INET6 else None
-        _attach(raw, _to_port(self._server[1], self._port, where))
+        attach_filter(raw, _to_port(self._server[1], self._port, where))
         raw.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         if self._family == socket.AF_INET6:
@@ -154,12 +153,6 @@ def _to_port(source: int, destination: int, header_at: int | None) -> list[tuple
         loads = [(_LDH, 0, 0, header_at), (_LDH, 0, 0, header_at + 2)]
     *before, last = loads
     return [*before, (_JEQ, 0, 3, source), last, (_JEQ, 0, 1, destination), (_RET, 0, 0, 0x40000), (_RET, 0, 0, 0)]
-
-
-def _attach(to: socket.socket, program: list[tuple[int, int, int, int]]) -> None:
-    code = b"".join(struct.pack("HBBI", *line) for line in program)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    to.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(buffer)))
 
 
 def _read(data: bytes, ancillary: list[tuple[int, int, bytes]], family: socket.AddressFamily) -> Segment | None:
