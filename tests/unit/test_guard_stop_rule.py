@@ -14,7 +14,15 @@ from scipy.stats import beta, binom
 
 from firstflight.errors import RequestError
 from firstflight.guard.outcome import Outcome
-from firstflight.guard.stop_rule import EProcess, StopAnswer, StopRule, Trial, log_e_value
+from firstflight.guard.stop_rule import (
+    EProcess,
+    StopAnswer,
+    StopRule,
+    Trial,
+    enough_events,
+    least_events,
+    log_e_value,
+)
 
 
 def by_quadrature(raised: int, events: int, share: float) -> float:
@@ -145,7 +153,7 @@ def test_a_client_counts_once_per_period() -> None:
 
 def test_many_clients_with_losses_only_when_raised_stop_the_window() -> None:
     trial = Trial(rule := StopRule(), share=0.5)
-    for host in range(rule.least_events(0.5) - 1):
+    for host in range(least_events(rule, 0.5) - 1):
         trial.count(outcome(0, host))
     assert trial.verdict().answer is StopAnswer.TOO_FEW
     trial.count(outcome(0, 1000))
@@ -168,7 +176,7 @@ def test_before_anything_is_known_the_answer_is_how_many_connections_are_missing
 
 def test_equal_arms_are_enough_after_the_events_that_were_promised() -> None:
     trial = Trial(rule := StopRule(), share=0.5)
-    for host in range(rule.enough_events(0.5) + 1):
+    for host in range(enough_events(rule, 0.5) + 1):
         trial.count(outcome(0, host, arm="raised" if host % 2 else "control"))
     assert trial.verdict().answer is StopAnswer.ENOUGH
 

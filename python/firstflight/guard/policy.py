@@ -40,10 +40,6 @@ def _sample(outcome: Outcome) -> int:
     return min(outcome.largest_cwnd, math.ceil(outcome.bytes_acked / _MSS_BYTES))
 
 
-def _ewma(estimate: LearnedWindow, outcome: Outcome) -> None:
-    estimate.average(_sample(outcome))
-
-
 def _lossaware(estimate: LearnedWindow, outcome: Outcome) -> None:
     if outcome.retransmissions == 0:
         estimate.average(_sample(outcome))
@@ -60,7 +56,7 @@ def _lossaware_disc(estimate: LearnedWindow, outcome: Outcome) -> None:
 
 _LEARN: dict[str, Callable[[LearnedWindow, Outcome], None]] = {
     "static": lambda estimate, outcome: None,
-    "ewma": _ewma,
+    "ewma": lambda estimate, outcome: estimate.average(_sample(outcome)),
     "lossaware": _lossaware,
     "lossaware-disc": _lossaware_disc,
 }

@@ -85,10 +85,6 @@ class EProcess:
         """Log of the e-value over all stages."""
         return self.earlier_log_e + log_e_value(self.raised, self.events, self.share)
 
-    def log_e_within(self, ratio: float) -> float:
-        """Log of the evidence of this stage that the raised arm's rate is below `ratio` times the control's."""
-        return log_e_value(self.raised, self.events, self.share, ratio=ratio, fewer=True)
-
     def split(self, share: float) -> None:
         """Begin a stage with another share of the raised arm."""
         self.earlier_log_e = self.log_e
@@ -150,24 +146,22 @@ class StopRule:
         if self.tolerated_ratio <= 1:
             raise RequestError(f"tolerated ratio is {self.tolerated_ratio}; give a number above 1, such as 1.5")
 
-    def least_events(self, share: float) -> int:
-        """Fewest events that can stop, if all are losses in the raised arm."""
-        return _least_events(self.alpha, share)
-
-    def enough_events(self, share: float) -> int:
-        """Events after which arms that are equal are known to be within the tolerated ratio."""
-        return _enough_events(self.alpha, self.tolerated_ratio, share)
+    def is_within(self, raised: float, events: float, share: float) -> bool:
+        """Whether the evidence is enough that the raised arm's rate is below the tolerated multiple."""
+        log_e = log_e_value(raised, events, share, ratio=self.tolerated_ratio, fewer=True)
+        return log_e >= -math.log(self.alpha)
 
 
 @cache
-def _least_events(alpha: float, share: float) -> int:
-    return _first(lambda events: log_e_value(events, events, share) >= math.log(2 / alpha))
+def least_events(rule: StopRule, share: float) -> int:
+    """Fewest events that can stop, if all are losses in the raised arm."""
+    return _first(lambda events: log_e_value(events, events, share) >= math.log(2 / rule.alpha))
 
 
 @cache
-def _enough_events(alpha: float, ratio: float, share: float) -> int:
-    goal = -math.log(alpha)
-    return _first(lambda events: log_e_value(share * events, events, share, ratio=ratio, fewer=True) >= goal)
+def enough_events(rule: StopRule, share: float) -> int:
+    """Events after which arms that are equal are known to be within the tolerated ratio."""
+    return _first(lambda events: rule.is_within(share * events, events, share))
 
 
 def _first(holds: Any) -> int:
@@ -280,9 +274,9 @@ class Trial:
     def _answer(self, e_value: float) -> StopAnswer:
         if e_value >= 1 / self.rule.alpha:
             return StopAnswer.STOP
-        if max(self.losses.events, self.timeouts.events) < self.rule.least_events(self.share):
+        if max(self.losses.events, self.timeouts.events) < least_events(self.rule, self.share):
             return StopAnswer.TOO_FEW
-        if self.losses.log_e_within(self.rule.tolerated_ratio) >= -math.log(self.rule.alpha):
+        if self.rule.is_within(self.losses.raised, self.losses.events, self.share):
             return StopAnswer.ENOUGH
         return StopAnswer.CONTINUE
 
@@ -296,7 +290,7 @@ class Trial:
     def _more(self) -> int:
         # Half an event more than seen, so that a number can be given before the first one.
         rate = (self.losses.events + 0.5) / (self.connections + 1)
-        return max(math.ceil((self.rule.enough_events(self.share) - self.losses.events) / rate), 1)
+        return max(math.ceil((enough_events(self.rule, self.share) - self.losses.events) / rate), 1)
 
 
 def _exp(logs: tuple[float, ...]) -> float:
