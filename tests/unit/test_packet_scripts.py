@@ -34,7 +34,7 @@ def _recorded(section: str) -> dict[str, str]:
 
 def _found(root: Path, tolerance_ns: int) -> dict[str, str]:
     scripts = find_scripts([root])
-    return {str(path.relative_to(root)): run_script(path, tolerance_ns).verdict for path in scripts}
+    return {str(path.relative_to(root)): run_script(path, tolerance_ns)["verdict"] for path in scripts}
 
 
 def test_our_own_scripts_have_the_verdicts_of_the_ledger() -> None:
@@ -77,7 +77,7 @@ def test_a_byte_order_mark_as_editors_on_windows_write_it_is_no_part_of_a_script
     script = next((OWN / "idle").glob("*.pkt"))
     marked = tmp_path / "marked.pkt"
     marked.write_bytes(b"\xef\xbb\xbf" + script.read_bytes())
-    assert run_script(marked, MICROSECOND_NS).verdict == "pass"
+    assert run_script(marked, MICROSECOND_NS)["verdict"] == "pass"
 
 
 def test_a_difference_shows_what_came(tmp_path: Path) -> None:
@@ -85,16 +85,16 @@ def test_a_difference_shows_what_came(tmp_path: Path) -> None:
     script = tmp_path / "wrong.pkt"
     script.write_text(text.replace("1:4381(4380)", "1:5841(5840)"), encoding="utf-8")
     outcome = run_script(script, MICROSECOND_NS)
-    assert outcome.verdict == "differs"
-    assert outcome.reason.startswith("line ")
-    assert any(line.startswith("expected  . 1:5841(5840)") for line in outcome.details)
-    assert any("> . 2921:4381(1460)" in line for line in outcome.details)
+    assert outcome["verdict"] == "differs"
+    assert outcome["reason"].startswith("line ")
+    assert any(line.startswith("expected  . 1:5841(5840)") for line in outcome["details"])
+    assert any("> . 2921:4381(1460)" in line for line in outcome["details"])
 
 
 def test_what_cannot_be_read_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     script = tmp_path / "latin.pkt"
     script.write_bytes(b"// caf\xe9\n")
-    assert run_script(script, MICROSECOND_NS).verdict == "error"
+    assert run_script(script, MICROSECOND_NS)["verdict"] == "error"
     with pytest.raises(RequestError, match="no file or directory"):
         find_scripts([tmp_path / "missing"])
     empty = tmp_path / "empty"
@@ -118,7 +118,7 @@ def test_what_is_not_modeled_is_unsupported_and_neither_wrong_nor_taken_for_zero
         "--profile=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n"
     )
     script.write_text(f"{opening}+0 < S 0:0(0) win 1000 <mss 1000>\n{line}\n", encoding="utf-8")
-    assert run_script(script, MICROSECOND_NS).verdict == "unsupported"
+    assert run_script(script, MICROSECOND_NS)["verdict"] == "unsupported"
 
 
 CONNECTED = """--profile=rfc

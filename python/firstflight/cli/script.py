@@ -2,9 +2,8 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,25 +17,6 @@ from firstflight.scenario.units import Duration
 _SUFFIX = ".pkt"
 _VERDICTS = ("pass", "differs", "unsupported", "error")
 _DIFFERS = 1
-
-
-@dataclass(frozen=True)
-class ScriptResult:
-    """The result of one script."""
-
-    path: Path
-    verdict: str
-    """pass, differs, unsupported or error."""
-    reason: str
-    """One sentence with the script's line; empty for a pass."""
-    details: tuple[str, ...] = ()
-    """Of a difference: the line, the expected and the actual packet, the segments before it."""
-    notes: tuple[str, ...] = ()
-    """Notes that do not change the verdict."""
-
-    def as_dict(self) -> dict[str, str]:
-        """The row of `--json`."""
-        return {"path": str(self.path), "verdict": self.verdict, "reason": self.reason}
 
 
 def command(
@@ -53,10 +33,11 @@ def command(
         raise RequestError(f"--tolerance: {error}") from None
     outcomes = [run_script(path, tolerance_ns) for path in find_scripts(paths)]
     if as_json:
-        print(json.dumps([outcome.as_dict() for outcome in outcomes], indent=2, ensure_ascii=False))
+        rows = [{name: outcome[name] for name in ("path", "verdict", "reason")} for outcome in outcomes]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         _print(outcomes)
-    verdicts = {outcome.verdict for outcome in outcomes}
+    verdicts = {outcome["verdict"] for outcome in outcomes}
     if verdicts == {"unsupported"}:
         print("firstflight: none of these scripts can be run", file=sys.stderr)
         raise typer.Exit(_DIFFERS)
@@ -84,24 +65,23 @@ def find_scripts(paths: list[Path]) -> list[Path]:
     return scripts
 
 
-def run_script(path: Path, tolerance_ns: int) -> ScriptResult:
-    """Run one script; `tolerance_ns` is how far an event may be from its time."""
+def run_script(path: Path, tolerance_ns: int) -> dict[str, Any]:
+    """The `path` of a script and its report; `tolerance_ns` is how far an event may be from its time."""
+    report: dict[str, Any] = {"path": str(path), "verdict": "error", "details": [], "notes": []}
     try:
-        text = read_text(path)
+        return report | packet_scripts.run_script(read_text(path), tolerance_ns)
     except OSError as error:
-        return ScriptResult(path, "error", f"it cannot be read: {error.strerror}")
+        return report | {"reason": f"it cannot be read: {error.strerror}"}
     except UnicodeDecodeError as error:
-        return ScriptResult(path, "error", f"byte {error.start} is not UTF-8 text")
-    report = packet_scripts.run_script(text, tolerance_ns)
-    return ScriptResult(path, report["verdict"], report["reason"], tuple(report["details"]), tuple(report["notes"]))
+        return report | {"reason": f"byte {error.start} is not UTF-8 text"}
 
 
-def _print(outcomes: list[ScriptResult]) -> None:
+def _print(outcomes: list[dict[str, Any]]) -> None:
     for outcome in outcomes:
-        reason = f": {outcome.reason}" if outcome.reason else ""
-        show(f"{outcome.verdict:12}{outcome.path}{reason}")
-        for line in (*outcome.details, *(f"note: {note}" for note in outcome.notes)):
+        reason = f": {outcome['reason']}" if outcome["reason"] else ""
+        show(f"{outcome['verdict']:12}{outcome['path']}{reason}")
+        for line in (*outcome["details"], *(f"note: {note}" for note in outcome["notes"])):
             show(f"{'':12}{line}")
-    counted = {verdict: sum(outcome.verdict == verdict for outcome in outcomes) for verdict in _VERDICTS}
+    counted = {verdict: sum(outcome["verdict"] == verdict for outcome in outcomes) for verdict in _VERDICTS}
     parts = [f"{count} {verdict}" for verdict, count in counted.items() if count]
     show(f"{len(outcomes)} script{'' if len(outcomes) == 1 else 's'}: {', '.join(parts)}")
