@@ -11,13 +11,7 @@ from firstflight.records import Run
 from firstflight.report import figures_to_files, write
 from firstflight.studies import of
 
-
-class Picture(StrEnum):
-    """The format of a written figure."""
-
-    svg = "svg"
-    png = "png"
-    pdf = "pdf"
+Picture = StrEnum("Picture", ("svg", "png", "pdf"))
 
 
 def command(
