@@ -121,7 +121,8 @@ def compare_arms(
     every_row = [_rows(observation) for observation in read]
     arms, logged = _timed(every_row)
     spans = [_span(observation) for observation in read]
-    _check_times(spans, concurrent)
+    if concurrent and _overlap(*spans) == 0:
+        raise RequestError("--concurrent: the two data sets do not overlap in time; leave it out")
     every = _cells(
         pl.concat([rows.with_columns(arm=pl.lit(name)) for rows, name in zip(arms, (BEFORE, AFTER), strict=True)])
     )
@@ -248,12 +249,6 @@ def _span(observed: Observation) -> tuple[float | None, float | None]:
     if began is None or not len(starts):
         return None, None
     return began + float(starts.min()), began + float(starts.max())
-
-
-def _check_times(spans: list[tuple[float | None, float | None]], concurrent: bool) -> None:
-    overlap = _overlap(*spans)
-    if concurrent and overlap == 0:
-        raise RequestError("--concurrent: the two data sets do not overlap in time; leave it out")
 
 
 def _overlap(span: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> float | None:

@@ -20,6 +20,7 @@ from firstflight.scenario.applications import FileTransfer
 from firstflight.scenario.laws import Lognormal
 from firstflight.scenario.units import BitsPerSecond, Duration
 
+# What each is, and an example as the last word.
 KEYS = {
     "rtt": "RTT of users whose flows lack one, such as 50ms",
     "paths": "RTTs and link rates of such users: a built-in population, with added RTT or not, such as uk-2023+30ms",
@@ -34,14 +35,6 @@ PATHS = ("uk-2015", "uk-2023")
 NAMES = ("web-search",)
 MOST_CONNECTIONS = 32
 _MOST_LOSS = 0.5
-_EXAMPLE = {
-    "rtt": "50ms",
-    "paths": "uk-2023+30ms",
-    "lines": "uk-2023",
-    "buffer": "130ms",
-    "connections": "4",
-    "loss": "0.5%",
-}
 
 
 @dataclass(frozen=True)
@@ -106,7 +99,7 @@ def parse(terms: Sequence[str]) -> Assumed:
         if key in assumptions:
             raise RequestError(f'--assume "{term}": {key} is there twice; keep one')
         if not (equals and value):
-            raise RequestError(f'--assume "{term}" is not KEY=VALUE; write for example {key}={_EXAMPLE[key]}')
+            raise RequestError(f'--assume "{term}" is not KEY=VALUE; write for example {key}={KEYS[key].split()[-1]}')
         try:
             assumptions |= _read(key, value)
         except ValueError as error:

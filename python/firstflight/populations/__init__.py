@@ -14,12 +14,12 @@ from firstflight.populations.applications import preset
 
 __all__ = ["NAMES", "find", "preset"]
 
-# Name to module and function.
-_BUILT_IN: dict[str, tuple[str, str]] = {
-    "avgdc": ("avgdc", "population"),
-    "slowdc": ("slowdc", "population"),
-    "uk-2015": ("uk_homes", "population_2015"),
-    "uk-2023": ("uk_homes", "population_2023"),
+# Name to module, and what its `population` is asked for.
+_BUILT_IN: dict[str, tuple[str | int, ...]] = {
+    "avgdc": ("avgdc",),
+    "slowdc": ("slowdc",),
+    "uk-2015": ("uk_homes", 2015),
+    "uk-2023": ("uk_homes", 2023),
 }
 NAMES = tuple(_BUILT_IN)
 
@@ -36,6 +36,6 @@ def find(name: str) -> dict[str, Any]:
 
 @cache
 def _loaded(name: str) -> dict[str, Any]:
-    module, function = _BUILT_IN[name]
-    table: dict[str, Any] = getattr(importlib.import_module(f"{__name__}.{module}"), function)()
+    module, *which = _BUILT_IN[name]
+    table: dict[str, Any] = importlib.import_module(f"{__name__}.{module}").population(*which)
     return table

@@ -20,6 +20,18 @@ class Preset:
     table: dict[str, Any]
 
 
+def _page(
+    primary: tuple[str, float], inline: tuple[str, float], *, inline_count: int, parallel: int, request: str
+) -> dict[str, Any]:
+    """A page and objects in it, whose sizes are lognormal: the median and sigma of each."""
+    law_of_page, law_of_objects = (
+        {"distribution": "lognormal", "median": median, "sigma": sigma} for median, sigma in (primary, inline)
+    )
+    sizes = {"primary": law_of_page, "inline": law_of_objects, "inline_count": inline_count, "parallel": parallel}
+    asked = {"request": request, "think_time": "0s", "count": 1}
+    return {"kind": "web_page", "http_version": "1.0"} | sizes | asked
+
+
 PRESETS = {
     "web-search": Preset(
         "one response of a search page on its own connection",
@@ -38,50 +50,20 @@ PRESETS = {
         "Six connections to a host are those of browsers in 2010 (RFC 6928). Our choice: two hosts of tiles, so twelve "
         "in parallel; 24 tiles of 256 x 256 points cover a window of 1,536 x 1,024; tiles of 12 kB in the median, a "
         "page of 20 kB, requests of 500 B.",
-        {
-            "kind": "web_page",
-            "http_version": "1.0",
-            "primary": {"distribution": "lognormal", "median": "20kB", "sigma": 0.5},
-            "inline": {"distribution": "lognormal", "median": "12kB", "sigma": 0.6},
-            "inline_count": 24,
-            "parallel": 12,
-            "request": "500B",
-            "think_time": "0s",
-            "count": 1,
-        },
+        _page(("20kB", 0.5), ("12kB", 0.6), inline_count=24, parallel=12, request="500B"),
     ),
     "photos": Preset(
         "an album: a page and twenty thumbnails, six parallel connections",
         "Six connections to a host are those of browsers in 2010 (RFC 6928). Our choice: twenty thumbnails of 5 kB in "
         "the median, a page of 15 kB, requests of 400 B.",
-        {
-            "kind": "web_page",
-            "http_version": "1.0",
-            "primary": {"distribution": "lognormal", "median": "15kB", "sigma": 0.5},
-            "inline": {"distribution": "lognormal", "median": "5kB", "sigma": 0.5},
-            "inline_count": 20,
-            "parallel": 6,
-            "request": "400B",
-            "think_time": "0s",
-            "count": 1,
-        },
+        _page(("15kB", 0.5), ("5kB", 0.5), inline_count=20, parallel=6, request="400B"),
     ),
     "blog": Preset(
         "a blog's page: text and twenty objects of very different sizes, six parallel connections",
         "Mean of a page with all its objects: 384 kB (Dukkipati et al. 2010, as a summary of the paper has it). Six "
         "connections to a host are those of browsers in 2010 (RFC 6928). Our choice: twenty objects, the distribution "
         "of bytes over them (sigma 1.2; the page itself 20 kB in the median, sigma 0.8), requests of 400 B.",
-        {
-            "kind": "web_page",
-            "http_version": "1.0",
-            "primary": {"distribution": "lognormal", "median": "20kB", "sigma": 0.8},
-            "inline": {"distribution": "lognormal", "median": "8.7kB", "sigma": 1.2},
-            "inline_count": 20,
-            "parallel": 6,
-            "request": "400B",
-            "think_time": "0s",
-            "count": 1,
-        },
+        _page(("20kB", 0.8), ("8.7kB", 1.2), inline_count=20, parallel=6, request="400B"),
     ),
     "bulk": Preset(
         "a long download in the background, without end, by a tenth of the users",

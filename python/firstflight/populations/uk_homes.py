@@ -37,18 +37,8 @@ _DONORS = {
 """Technologies of 2023 that stand for one of either year; one that is not listed stands for itself."""
 
 
-def population_2015() -> dict[str, Any]:
-    """The built-in `uk-2015`: 2,802 homes."""
-    return population(2015)
-
-
-def population_2023() -> dict[str, Any]:
-    """The built-in `uk-2023`: 2,426 homes."""
-    return population(2023)
-
-
 def population(year: Year, buffers: Buffers = "nearest") -> dict[str, Any]:
-    """The `[population]` table: user i is row i of `homes(year, buffers)`."""
+    """The `[population]` table of `uk-2015` (2,802 homes) or `uk-2023` (2,426): user i is row i of `homes`."""
     columns = homes(year, buffers).select("rtt_s", "down_bps", "up_bps", "buffer_s", "loss", "weight")
     return {
         "paths": "table",

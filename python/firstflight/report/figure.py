@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,14 +118,6 @@ def _short(drawn: str) -> str:
     return _PLACES.sub(lambda place: re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0]), drawn)
 
 
-def png(chart: Spec, scale: float = 2.0) -> bytes:
-    """The chart as PNG on white, `scale` pixels for each of its units."""
-    import vl_convert
-
-    spec = _spec(chart) | {"background": PAPER}
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=_VEGA_LITE, scale=scale))
-
-
 def format_of(path: Path, is_drawn: bool = True) -> str:
     """The format of a picture by the end of its name. RequestError for another; MachineError without what draws it,
     which an SVG needs only where it `is_drawn` from a chart.
@@ -140,32 +131,25 @@ def format_of(path: Path, is_drawn: bool = True) -> str:
 
 
 def picture(chart: Spec, form: str) -> bytes:
-    """The content of a file with the chart, in one of FORMATS, which says who wrote it."""
-    return _file(form, lambda: svg(chart), lambda: png(chart), lambda: _pdf(chart))
+    """The content of a file with the chart, in one of FORMATS, which says who wrote it; PNG on white."""
+    if form == "svg":
+        return drawing(svg(chart), form)
+    spec = _spec(chart) | ({"background": PAPER} if form == "png" else {})
+    return _converted("vegalite", spec, form, vl_version=_VEGA_LITE)
 
 
 def drawing(text: str, form: str) -> bytes:
     """The same of an SVG."""
-
-    def converted(to: str, **options: float) -> bytes:
-        import vl_convert
-
-        return bytes(getattr(vl_convert, f"svg_to_{to}")(text, **options))
-
-    return _file(form, lambda: text, lambda: converted("png", scale=2.0), lambda: converted("pdf"))
+    return f"{text}<!-- {MARK} -->\n".encode() if form == "svg" else _converted("svg", text, form)
 
 
-def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_pdf: Callable[[], bytes]) -> bytes:
-    if form == "svg":
-        return f"{as_svg()}<!-- {MARK} -->\n".encode()
-    # Behind the end of a PDF file readers look no further.
-    return _marked(as_png()) if form == "png" else as_pdf() + f"\n% {MARK}\n".encode()
-
-
-def _pdf(chart: Spec) -> bytes:
+def _converted(source: str, what: Any, form: str, **options: Any) -> bytes:
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_VEGA_LITE))
+    scale = {"scale": 2.0} if form == "png" else {}
+    content = bytes(getattr(vl_convert, f"{source}_to_{form}")(what, **options, **scale))
+    # Behind the end of a PDF file readers look no further.
+    return _marked(content) if form == "png" else content + f"\n% {MARK}\n".encode()
 
 
 def _marked(data: bytes) -> bytes:
