@@ -1,11 +1,16 @@
-"""The lines that set an initial window on Linux, keep it over a reboot, show that it works, and take it back.
+"""The lines that set an initial window on Linux, keep it over a reboot, show that it works, and take it back: those of
+deploy.toml, and those that depend on more than the window.
 
-tests/realtime/test_advise_recipes.py runs them on a host in a network namespace (Debian 12). `ip route replace` with
-the whole line of the route changes that route; with a part of it, it adds a second one (another metric is another
-route). A later `initcwnd` in the line wins over an earlier one.
+`ip route replace` with the whole line of the route changes that route; with a part of it, it adds a second one (another
+metric is another route). A later `initcwnd` in the line wins over an earlier one.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 LINUX_DEFAULT = 10
 """TCP_INIT_CWND of Linux since 2.6.39."""
@@ -30,171 +35,34 @@ class Step:
 def steps(window: int, current: int, current_known: bool) -> list[Step]:
     """Commands that replace `current` by `window`; `current_known` False: assumed, not seen in the data."""
     return [
-        _look(),
-        Step(
-            "Set it for all destinations, until the next restart of the network",
-            (
-                f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {window}",
-                f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {window}",
-            ),
-            "New connections use it immediately; open connections and server programs need no restart. Give the route "
-            "in full: a part of it (such as another metric) would add a second default route. Leave out the second "
-            "line without IPv6. Where a router announces the default route (proto ra), its line has a time in it that "
-            "ip refuses (expires), and the route is renewed without the window: use the persistent form. A route with "
-            "several next hops needs its own line.",
-            host="ip route",
-        ),
-        Step(
-            "Or set it for some destinations first",
-            (f"sudo ip route replace 203.0.113.0/24 via GATEWAY dev DEVICE initcwnd {window}",),
-            "GATEWAY and DEVICE as in the default route, 203.0.113.0/24 the prefix of the users: the rest stays as it "
-            "is, and both can be compared. On some of the servers only, it is an experiment, too.",
-            host="ip route",
-        ),
+        *_steps("set", window),
         *persistent(window),
-        container(window),
+        *_steps("container", window),
         elsewhere(),
-        verify(window),
+        *_steps("verify", window),
         roll_back(current, current_known),
         receive_window(window),
     ]
 
 
-def _look() -> Step:
-    return Step(
-        "Look first, and keep the output",
-        ("ip -4 route show default", "ip -6 route show default"),
-        "On every machine where the users' TCP connections end: the load balancer or TLS terminator, if there is one, "
-        "not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
-        host="ip route",
-    )
-
-
 def persistent(window: int) -> list[Step]:
     """The same so that it outlives a reboot, for each program that configures networks on Linux."""
-    reload = ("sudo networkctl reload",)
-    netplan = ("sudo netplan generate", *reload)
-    line = f"InitialCongestionWindow={window}"
-    second = "Two default routes would remain otherwise, and the one without the window would be used."
-    units = "The number is of segments, though older manuals say bytes. systemd.network(5)."
-    return [
-        Step(
-            "Keep it over a reboot: systemd-networkd, address by DHCP",
-            ("[DHCPv4]", "UseGateway=no", "[Route]", "Gateway=_dhcp4", line),
-            "NAME.network is what networkctl status DEVICE calls the network file. "
-            f"UseGateway=no is necessary. {second} The reload renews the address: no packets pass for a second. "
-            f"For IPv6 the same with [IPv6AcceptRA] and _ipv6ra. {units}",
-            file="/etc/systemd/network/NAME.network.d/initcwnd.conf",
-            then=reload,
-            host="networkd",
-        ),
-        Step(
-            "Keep it over a reboot: systemd-networkd, fixed gateway",
-            ("[Route]", "Gateway=GATEWAY", line),
-            f"In the place of the line Gateway=GATEWAY below [Network]. {second} {units}",
-            file="/etc/systemd/network/NAME.network",
-            then=reload,
-            host="networkd",
-        ),
-        Step(
-            "Keep it over a reboot: NetworkManager",
-            (
-                f"sudo nmcli connection modify CONNECTION +ipv4.routes '0.0.0.0/0 GATEWAY 90 initcwnd={window}'",
-                "sudo nmcli device reapply DEVICE",
-            ),
-            "CONNECTION as in nmcli connection show --active. 90 is a metric below NetworkManager's own of 100: this "
-            "route is used. For IPv6: +ipv6.routes '::/0 GATEWAY 90 ...'. It keeps this GATEWAY, also if DHCP "
-            "gives another one later. Back: -ipv4.routes with the same text, and reapply. nm-settings-nmcli(5).",
-            host="NetworkManager",
-        ),
-        Step(
-            "Keep it over a reboot: netplan, address by DHCP",
-            (
-                "network:",
-                "  ethernets:",
-                "    DEVICE:",
-                "      dhcp4-overrides: {use-routes: false}",
-                "      routes:",
-                f"        - {{to: default, via: GATEWAY, congestion-window: {window}}}",
-            ),
-            "One more file (renderer: networkd). It keeps this GATEWAY, also if DHCP gives another "
-            "one later, and takes no other routes from DHCP. netplan(5).",
-            file="/etc/netplan/90-initcwnd.yaml",
-            then=("sudo chmod 600 /etc/netplan/90-initcwnd.yaml", *netplan),
-            host="netplan",
-        ),
-        Step(
-            "Keep it over a reboot: netplan, fixed gateway",
-            ("routes:", "  - to: default", "    via: GATEWAY", f"    congestion-window: {window}"),
-            "The last line is new. A gateway4 line is replaced by these. netplan(5).",
-            file="/etc/netplan/*.yaml",
-            then=netplan,
-            host="netplan",
-        ),
-        Step(
-            "Keep it over a reboot: ifupdown",
-            (f"post-up ip -4 route replace $(ip -4 route show default | head -n 1) initcwnd {window}",),
-            "Below the iface line of the device; -6 below that of inet6. It takes effect with the next ifup. "
-            "interfaces(5).",
-            file="/etc/network/interfaces",
-            host="ifupdown",
-        ),
-    ]
-
-
-def container(window: int) -> Step:
-    """For a server in a separate network namespace."""
-    return Step(
-        "For a server in a container, set it in there",
-        (
-            "sudo nsenter --net --target PID sh -c "
-            f"'ip -4 route replace $(ip -4 route show default | head -n 1) initcwnd {window}'",
-        ),
-        "The window is that of the route in the server's own network namespace. A route of the host does nothing for a "
-        "container or pod, unless it shares the host's network. PID is a process of the server: docker inspect "
-        "--format '{{.State.Pid}}' NAME. A new container begins without it, so set it where containers are started.",
-        host="container",
-    )
+    return _steps("persistent", window)
 
 
 def elsewhere() -> Step:
     """For hosts on which these lines mean nothing."""
-    return Step(
-        "Hosts that are not Linux, or not yours",
-        (),
-        "From the manuals, not tried here. FreeBSD: the sysctl net.inet.tcp.initcwnd_segments, tcp(4), for all "
-        "connections. Windows Server: the parameter InitialCongestionWindow of Set-NetTCPSetting, for a custom "
-        "template. A CDN's servers are the CDN's: the log shows its connections, and only it can change their window.",
-        host="Windows, FreeBSD, CDN",
-    )
-
-
-def verify(window: int) -> Step:
-    """Commands that show that connections begin with it."""
-    return Step(
-        "See that it works",
-        (
-            "ip route get 203.0.113.9    # the route to a user: initcwnd is there",
-            "ss -tin state established '( sport = :443 )'",
-        ),
-        f"A connection that has sent little shows cwnd:{window}; one that has sent more has grown beyond it, or fallen "
-        f"after a loss. In a capture, {window} full segments leave before the first ACK of data, if the response is as "
-        "long and the client's window holds them. A server that sends its response header by itself (nginx without "
-        "tcp_nopush) spends one of the segments on it.",
-    )
+    (step,) = _steps("elsewhere", LINUX_DEFAULT)
+    return step
 
 
 def roll_back(current: int, known: bool) -> Step:
     """The commands that restore the earlier window."""
     plain = current == LINUX_DEFAULT
-    lines = (
-        f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {current}",
-        f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {current}",
-    )
     source = "was seen in the data" if known else "is Linux's default and was not seen in the data"
     return Step(
         "Take it back",
-        lines,
+        _steps("set", current)[1].lines,
         f"{current} {source}. "
         + ("It is what Linux does without the word initcwnd, too. " if plain else "")
         + "Remove the persistent lines as well. It applies to new connections; open ones keep theirs.",
@@ -233,27 +101,14 @@ def _middle(window: int) -> int:
 
 
 def watch(window: int) -> list[tuple[str, str]]:
-    """Values to monitor afterwards: (what, how). RFC 6928 section 12 asks for it before and after, and to fall back."""
-    return [
-        (
-            "Share of retransmitted segments",
-            "nstat -az TcpOutSegs TcpRetransSegs, before and after, at the same hours; against the budget above",
-        ),
-        (
-            "Losses in the first flight",
-            f"RFC 6928's key sign: retransmissions while at most {window} segments were ever sent; "
-            "firstflight observe on a capture counts them (first_flight_lost_segments)",
-        ),
-        ("Timeouts and tail loss probes", "nstat -az TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPSlowStartRetrans"),
-        ("ECN marks", "nstat -az TcpExtTCPDeliveredCE IpExtInCEPkts, where ECN is in use"),
-        (
-            "Time of a response, by percentile and by network of the users",
-            "the log you made this advice from: some of the servers with the new window, the others without; "
-            "the mean hides whom it hurts",
-        ),
-        (
-            "Prefixes that get worse",
-            "RFC 6928 section 12: destinations whose first flights lose should fall back, by a separate route with a "
-            "smaller initcwnd",
-        ),
-    ]
+    """Values to monitor afterwards: (what, how)."""
+    return [(value["what"], value["how"]) for value in _said(window)["watch"]]
+
+
+def _said(window: int) -> dict[str, list[dict[str, Any]]]:
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    return tomllib.loads(text.replace("{window}", str(window)))
+
+
+def _steps(part: str, window: int) -> list[Step]:
+    return TypeAdapter(list[Step]).validate_python(_said(window)[part])
