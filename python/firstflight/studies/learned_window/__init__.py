@@ -1,6 +1,7 @@
 """Learned initial windows: six rules, three keys, aging, and the times of a published campaign."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -44,6 +45,8 @@ QUANTITIES = (
 )
 CAMPAIGN = k.Source("SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s", needs="value")
 LEARNED = ["ewma", "loss-aware", "loss-aware 150%", "RFC 9040"]
+# Against the window of today, percent.
+change = partial(k.change, policy="static 10")
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
@@ -60,11 +63,6 @@ def saved(q: k.Quantities, policy: str, size_kb: int) -> xr.DataArray:
     """Part of static 10's median time in the campaign; the pooled median is that of the middle RTT."""
     median = q.median.sel(rtt=28.2, size_kb=size_kb)
     return 100 * (1 - median.sel(policy=policy) / median.sel(policy="static 10"))
-
-
-def change(array: xr.DataArray, base: str = "static 10") -> xr.DataArray:
-    """Against a policy, percent."""
-    return 100 * (array / array.sel(policy=base) - 1)
 
 
 def campaign(q: k.Quantities) -> list[k.ClaimSpec]:

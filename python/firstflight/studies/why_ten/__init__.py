@@ -206,9 +206,7 @@ def by_window(q: k.Quantities) -> xr.DataArray:
     """Times in percent of IW 3's."""
     relative = 100 * math.e ** (q.time - q.time.sel(iw=BASE, drop=True))
     relative["application"] = relative["application"].assign_attrs(long_name="load", titles=LOADS)
-    relative["iw"] = relative["iw"].assign_attrs(long_name="IW")
-    relative["population"] = relative["population"].assign_attrs(long_name="population")
-    return k.named(relative, "relative_time", "Time", "% of IW 3's", 0)
+    return k.named(k.headed(relative, iw="IW", population="population"), "relative_time", "Time", "% of IW 3's", 0)
 
 
 STUDY = k.DeclaredStudy(
