@@ -88,12 +88,12 @@ impl Endpoint {
 
     /// A RST arrived with this sequence position.
     // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
-    pub(crate) fn on_reset(&mut self, seq: SeqNum) {
+    pub(crate) fn on_reset(&mut self, now: Nanos, seq: SeqNum) {
         if seq == self.receiver.next() {
             let event = if self.conn.handshake.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);
         } else if self.receiver.is_acceptable(&self.conn, seq, 0) {
-            self.conn.due |= due::ACK;
+            self.challenge(now);
         }
     }
 

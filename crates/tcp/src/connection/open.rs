@@ -87,7 +87,7 @@ impl Endpoint {
         let seq = near(self.receiver.next(), segment.seq);
         if segment.flags.contains(Flags::RST) {
             // One endpoint is one connection, so it does not return to LISTEN: that is its owner's affair.
-            return self.on_reset(seq);
+            return self.on_reset(now, seq);
         }
         if segment.flags.contains(Flags::SYN) {
             if seq + 1 != self.receiver.next() {

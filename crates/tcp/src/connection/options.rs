@@ -3,7 +3,6 @@
 
 use super::Endpoint;
 use super::handshake::{State, feature};
-use super::shared::due;
 use crate::Nanos;
 use crate::profile::EcnPolicy;
 use crate::segment::{Flags, Segment, SentAt, TIMESTAMPS_BYTES};
@@ -101,21 +100,21 @@ impl Endpoint {
     pub(crate) fn passes_paws(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) -> bool {
         let (Some(theirs), Some(timestamps)) = (segment.timestamps, self.receiver.timestamps()) else { return true };
         match timestamps.lag(now, theirs.value) {
-            Some(lag) if lag > 0 => self.passes_by_order(seq, segment, lag),
+            Some(lag) if lag > 0 => self.passes_by_order(now, seq, segment, lag),
             _ => true,
         }
     }
 
     /// As [`passes_paws`](Self::passes_paws), for a segment with an older timestamp.
     #[cold]
-    fn passes_by_order(&mut self, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
+    fn passes_by_order(&mut self, now: Nanos, seq: SeqNum, segment: &Segment, lag_ms: i32) -> bool {
         if self.is_reordered_ack(seq, segment, lag_ms) {
             return true;
         }
         // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
         self.receiver.note_old_duplicate(&self.conn, seq, segment);
         self.receiver.enter_quickack(None);
-        self.conn.due |= due::ACK;
+        self.answer_invalid(now, segment);
         false
     }
 

@@ -3,11 +3,11 @@
 use super::Endpoint;
 use super::handshake::{State, feature};
 use super::shared::{Connection, due};
-use crate::Nanos;
 use crate::receiver::payload::Arrival;
 use crate::segment::{Flags, Segment};
 use crate::sender::acknowledgement::Answer;
 use crate::sequence::{SeqNum, near};
+use crate::{Nanos, SECOND};
 
 impl Endpoint {
     /// A segment arrived.
@@ -31,11 +31,11 @@ impl Endpoint {
         let seq = near(next, segment.seq);
         let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);
         if unusual {
-            return self.on_unusual(seq, segment);
+            return self.on_unusual(now, seq, segment);
         }
         if seq != next && !self.receiver.is_acceptable(&self.conn, seq, segment.sequence_length()) {
             // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgment.
-            self.conn.due |= due::ACK;
+            self.answer_invalid(now, segment);
             if seq > next {
                 return;
             }
@@ -46,7 +46,7 @@ impl Endpoint {
         }
         let age = |conn: &Connection| self.receiver.echoed_age(conn, now, segment);
         match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment, age) {
-            Answer::Refused => return,
+            Answer::Refused => return self.challenge(now),
             Answer::Taken => {}
             Answer::OfFin => {
                 self.on_fin_acknowledged();
@@ -78,14 +78,36 @@ impl Endpoint {
 
     /// RST, SYN, or no ACK.
     #[cold]
-    fn on_unusual(&mut self, seq: SeqNum, segment: &Segment) {
+    fn on_unusual(&mut self, now: Nanos, seq: SeqNum, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
-            self.on_reset(seq);
+            self.on_reset(now, seq);
         } else if segment.flags.contains(Flags::SYN) {
             // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
-            self.conn.due |= due::ACK;
+            self.challenge(now);
         } else if self.conn.handshake.state == State::TimeWait {
             // As Linux: whatever comes in TIME-WAIT is answered, except for a reset and a bare ACK in order.
+            self.conn.due |= due::ACK;
+        }
+    }
+
+    /// Answers a segment that is not valid.
+    // Linux, tcp_oow_rate_limited: each that has data, since two ends do not go on answering each other with it.
+    #[cold]
+    pub(crate) fn answer_invalid(&mut self, now: Nanos, segment: &Segment) {
+        if segment.sequence_length() > 0 {
+            self.conn.due |= due::ACK;
+        } else {
+            self.challenge(now);
+        }
+    }
+
+    /// Sends a challenge ACK, unless one left a moment ago.
+    // RFC 5961 §7: a limit of challenge ACKs. Linux, tcp_invalid_ratelimit: one in half a second.
+    #[cold]
+    pub(crate) fn challenge(&mut self, now: Nanos) {
+        let memory = self.receiver.memory_or_new(&self.conn.profile, self.sender.snd().iss);
+        if now >= memory.next_challenge {
+            memory.next_challenge = now + SECOND / 2;
             self.conn.due |= due::ACK;
         }
     }

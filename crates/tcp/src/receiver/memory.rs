@@ -4,6 +4,7 @@ use super::ack::Arrivals;
 use super::round_trip::RoundTrip;
 use super::segment_size::SegmentSize;
 use super::window::{Blocks, GrowingWindow};
+use crate::Nanos;
 use crate::connection::handshake::feature;
 use crate::connection::shared::Reset;
 use crate::connection::timestamps::TimestampState;
@@ -37,6 +38,8 @@ pub(crate) struct Memory {
     /// The next segment's message to the routers on the path.
     pub path_option: Option<PathOption>,
     pub reset: Reset,
+    /// No challenge ACK leaves before.
+    pub next_challenge: Nanos,
 }
 
 impl Memory {
@@ -57,6 +60,7 @@ impl Memory {
             timestamps: TimestampState::new(initial_sequence),
             path_option: None,
             reset: Reset::default(),
+            next_challenge: 0,
         }
     }
 

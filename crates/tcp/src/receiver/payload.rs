@@ -54,7 +54,10 @@ impl Receiver {
             conn.due |= due::ACK;
         }
         if end < self.nxt || (end == self.nxt && !fin) {
-            // A duplicate, or only bytes after the peer's FIN.
+            // RFC 9293 §3.10.7.4: what follows the peer's FIN is ignored.
+            if end < seq && conn.handshake.state() != State::TimeWait {
+                return Arrival::Old;
+            }
             self.note_old_duplicate(conn, seq, segment);
             self.enter_quickack(None);
             self.schedule_ack_of(end);

@@ -35,12 +35,12 @@ impl Sender {
         echo_age: impl Fn(&Connection) -> Option<Nanos>,
     ) -> Answer {
         let ack = near(self.snd.una, segment.ack);
-        if ack > self.snd.max {
-            // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
-            conn.due |= due::ACK;
+        let prior_una = self.snd.una;
+        // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment. RFC 5961 §5.2: so
+        // with one that is older than the largest window.
+        if ack > self.snd.max || ack + u64::from(self.peer_window.largest_bytes) < prior_una {
             return Answer::Refused;
         }
-        let prior_una = self.snd.una;
         let prior_flight = self.snd.flight();
         let advanced = ack > prior_una;
         let window = u32::from(segment.window) << conn.handshake.scaling().snd_shift;
@@ -98,7 +98,7 @@ impl Sender {
         if window_changed && self.snd.unsent() > 0 && conn.profile.idle_check == IdleCheck::OnWrite {
             self.restart_after_idleness(conn, now);
         }
-        if self.timers.persisting && self.peer_window.bytes == 0 {
+        if self.timers.persisting {
             self.set_retransmit_timer(conn, now, self.persist_interval(conn));
         }
     }

@@ -13,9 +13,10 @@ impl Scoreboard {
         self.mark_outstanding(flight, facts);
         facts.edges.insert(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
-        facts.first = self.state <= CaState::Disorder
-            || flight.snd.una >= self.high
-            || self.state == CaState::Loss && flight.retries == 0;
+        // Linux, tcp_retransmit_timer: of a closed window it is a probe, which does not count [icsk_retransmits].
+        let repeated = flight.retries > 0 && flight.peer_window.bytes > 0;
+        facts.first =
+            self.state <= CaState::Disorder || flight.snd.una >= self.high || self.state == CaState::Loss && !repeated;
         if facts.first {
             self.begin_episode(flight);
         }
@@ -31,7 +32,7 @@ impl Scoreboard {
         self.state = CaState::Loss;
         self.begin_reduction(flight);
         // RFC 5682 §2.1 step 1, and Linux: again for repeated timeouts.
-        self.f_rto.start(flight.profile.recovery.scoreboard().f_rto && (fresh || flight.retries > 0));
+        self.f_rto.start(flight.profile.recovery.scoreboard().f_rto && (fresh || repeated));
         self.repairing = true;
         self.timer = Timer::Retransmission;
     }
