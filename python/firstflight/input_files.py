@@ -22,8 +22,13 @@ class TooLargeError(OSError):
 
 
 def or_packaged(path: str | os.PathLike[str]) -> Path:
-    """`path`; for one under `examples/` that the working directory lacks, the package's own file of that name."""
+    """`path`; for one under `examples/` that the working directory lacks, the package's own file of that name.
+
+    RequestError for a zero character.
+    """
     path = Path(path)
+    if "\0" in str(path):
+        raise RequestError(f"{str(path)!r} has a zero character, as no path has")
     if path.parts[:1] == ("examples",) and not os.access(path, os.F_OK):
         packaged = Path(__file__).parent / path
         return packaged if os.access(packaged, os.F_OK) else path

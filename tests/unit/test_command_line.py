@@ -164,7 +164,7 @@ WRONG_REQUESTS = [
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),
     (("run", "{small}", "--sed", "1"), "No such option"),
-    (("run", "{small}", "--seed", "one"), "--seed"),
+    (("run", "{small}", "--seed", "one"), "Invalid value for '--seed': Input should be a valid integer, not \"one\""),
 ]
 
 

@@ -132,7 +132,7 @@ def test_the_time_of_a_transfer_stands_clear_of_the_end_of_slow_start():
     assert int(mark[0]) + 7 * len(mark[1]) < int(took[0]) - 7 * len(took[1])
 
 
-@pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x", "10", "3,3", "0,3"])
+@pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x", "10", "3,3", "0,3", "3,1001"])
 def test_windows_that_are_no_numbers_are_refused(iw):
     result = CliRunner().invoke(app, ["explain", "--iw", iw])
     assert "give two or three different initial windows" in str(result.exception)

@@ -8,6 +8,7 @@ import struct
 import polars as pl
 import pytest
 
+import firstflight
 from firstflight import observe
 from firstflight.errors import RequestError
 from firstflight.observe import nginx_format
@@ -55,6 +56,9 @@ def test_a_directory_and_a_file_that_is_not_there_are_refused(tmp_path):
         observe.read(tmp_path)
     with pytest.raises(RequestError, match="cannot be read: No such file"):
         observe.read(tmp_path / "nothing")
+    for read in (observe.read, firstflight.load_scenario):
+        with pytest.raises(RequestError, match=r"^'a\\x00b' has a zero character"):
+            read("a\0b")
 
 
 def test_a_pipe_is_refused_before_anything_is_lost_from_it(tmp_path):

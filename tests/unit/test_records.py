@@ -95,6 +95,8 @@ def test_a_cell_without_its_whole_scenario_is_damaged(run: Run, tmp_path: Path) 
 
 def test_a_table_can_be_had_of_some_cells_alone(run: Run) -> None:
     assert run.table("transfers", iw=2).collect().equals(run.transfers.filter(pl.col("iw") == 2).collect())
+    with pytest.raises(RequestError, match=r"iw is \[2, 3\]; give one value"):
+        run.table("transfers", iw=[2, 3])  # type: ignore[arg-type]
     none = run.table("transfers", iw=3).collect()
     assert none.is_empty()
     assert none.columns == run.transfers.collect_schema().names()

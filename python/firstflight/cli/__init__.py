@@ -58,8 +58,10 @@ def _run() -> int:
         print(f"firstflight: {escaped(str(error))}", file=sys.stderr)
         return error.exit_status
     except TyperException as error:
-        # Typer's choices are checked by Pydantic, which says so.
+        # Typer's values are checked by Pydantic, which says so, but not what the value is.
         what = error.format_message().replace("Value error, ", "")
+        if isinstance(error.__cause__, ValueError) and (found := getattr(error.__cause__, "errors", None)):
+            what = f'{what.partition(", unable to parse")[0]}, not "{found()[0]["input"]}"'
         print(f"firstflight: {escaped(what)}", file=sys.stderr)
         context = getattr(error, "ctx", None)
         if context is not None:

@@ -71,6 +71,6 @@ def command(
 
 def _windows(iw: str) -> list[int]:
     windows = [int(text) if text.strip().isdecimal() else 0 for text in iw.split(",")]
-    if 0 in windows or len(set(windows)) != len(windows) or not 2 <= len(windows) <= 3:
-        raise RequestError(f'--iw is "{iw}"; give two or three different initial windows in segments, such as 3,10')
+    if not all(1 <= window <= 1000 for window in windows) or not 2 <= len(set(windows)) == len(windows) <= 3:
+        raise RequestError(f'--iw is "{iw}"; give two or three different initial windows, of 1 to 1000 segments')
     return windows

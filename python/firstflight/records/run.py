@@ -17,6 +17,7 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -184,9 +185,11 @@ class Run:
         if name not in (*schema.STORED, *schema.CAPTURED):
             raise RequestError(f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED))}')
         types = self._key_types
-        for axis in key:
+        for axis, value in key.items():
             if axis not in types:
                 raise RequestError(f'the cells of this run have no key "{axis}"; {nearest(axis, types)}')
+            if not isinstance(value, str | Real):
+                raise RequestError(f"{axis} is {value!r}; give one value, a number or text")
         parts = [(keys, scan(self._sound(place, name, keys))) for keys, place in self._finished(name, **key)]
         values = schema.from_stored(name, self.kept.get(name))
         if not parts:
