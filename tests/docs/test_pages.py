@@ -12,6 +12,7 @@ from typing import Any
 import pydantic
 import pytest
 
+import firstflight
 from firstflight.cli import main
 from firstflight.populations.applications import PRESETS
 from firstflight.scenario import Scenario, profiles
@@ -241,3 +242,19 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "refused: tcp.initial_window" in printed
     assert "Found 3." in printed
+
+
+def test_the_parts_of_a_study_in_its_page_are_one_study(tmp_path: Path) -> None:
+    page = (DOCS / "add-a-study.md").read_text(encoding="utf-8")
+    grid, *code = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
+    folder = Path(firstflight.__file__).parent / "studies/restart_window"
+    head = (folder / "study.toml").read_text(encoding="utf-8").partition("[grid]")[0]
+    (tmp_path / "study.toml").write_text(head + grid, encoding="utf-8")
+    (tmp_path / "kept.toml").write_bytes((folder / "kept.toml").read_bytes())
+    parts = [part for part in code if re.search(r"^(QUANTITIES|RFC|def \w+\(q\)|STUDY)", part, re.MULTILINE)]
+    written = tmp_path / "__init__.py"
+    written.write_text("\n".join(parts), encoding="utf-8")
+    study = runpy.run_path(str(written))["STUDY"]
+    study.check("simulate")
+    assert study.claim_ids("simulate") == ["restart-costs-time"]
+    assert len(study.cells("simulate")) == 2 * 4 * 7
