@@ -36,7 +36,7 @@ def bytes_of(run: Run) -> dict[str, bytes]:
 
 
 def scratch_directories() -> set[str]:
-    return {path.name for path in Path(tempfile.gettempdir()).glob("firstflight-dask-*")}
+    return {path.name for path in Path(tempfile.gettempdir()).glob("firstflight-*")}
 
 
 @pytest.fixture(autouse=True)
@@ -362,7 +362,7 @@ def test_nothing_of_our_own_cluster_outlives_the_program(tmp_path: Path, sent: s
             "continues with the rest\n"
         )
     until(lambda: not any(_runs(member) for member in family), "its processes are gone")
-    until(lambda: not list(tmp_path.glob("firstflight-dask-*")), "its scratch directory is gone")
+    until(lambda: not list(tmp_path.glob("firstflight-*")), "its scratch directory is gone")
 
 
 def test_ctrl_c_takes_the_work_off_an_existing_cluster(tmp_path: Path, two_workers: Cluster) -> None:

@@ -42,7 +42,7 @@ def test_transfers_are_summarized_by_application_over_replicates():
     assert rows["file", "completed"]["ours"] == 0
     assert rows["file", "median_completion_time"]["ours"] is None
     assert "No median completion time of file: too many did not finish." in table.notes
-    assert "No mean completion time of file: there is nothing to take it of." in table.notes
+    assert "No mean completion time of file: there are no data." in table.notes
 
 
 def test_links_weigh_their_intervals_and_idle_ones_are_left_out():

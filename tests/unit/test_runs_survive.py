@@ -1,5 +1,6 @@
 """Nothing finished is lost, nothing half-written is read, and the records do not depend on how they came about."""
 
+import os
 import random
 import resource
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import firstflight
+from clusters import until
 from firstflight import MachineError, RequestError
 from firstflight.records import Run, files
 from firstflight.records.files import TEMPORARY
@@ -20,7 +22,8 @@ from firstflight.records.schema import SCHEMA_VERSION
 from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
 # Each run that continues costs seconds; places and moments are drawn, and six hit several of each.
 KILLS = 6
 
@@ -90,6 +93,20 @@ def test_cells_that_join_later_keep_the_order_of_the_grid(whole: Run, tmp_path: 
         run = firstflight.run(SmallGrid(), only={"clients": [clients]}, out=tmp_path)
     assert run.cells == whole.cells
     assert run.transfers.collect().equals(whole.transfers.collect())
+
+
+def test_a_killed_process_leaves_no_records_of_a_run_without_a_directory(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, firstflight\n"
+        "print(firstflight.run(firstflight.load_scenario('examples/download.toml'), replicates=1).directory)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert tmp_path in Path(done.stdout).parents, done.stderr
+    until(lambda: not list(tmp_path.iterdir()), "its records are gone")
 
 
 def test_leftovers_of_a_killed_run_are_removed_at_the_next_start(tmp_path: Path) -> None:

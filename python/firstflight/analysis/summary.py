@@ -251,7 +251,7 @@ def made_table(
         )
         row = " ".join(str(place[key]) for key in keys if key not in alike)
         if not known:
-            why = "too many did not finish" if of.value == math.inf else "there is nothing to take it of"
+            why = "too many did not finish" if of.value == math.inf else "there are no data"
             blank.setdefault((by_name[metric].label, why), []).append(row)
         elif math.isnan(of.low) and of.replicates > 1 and metric != "disturbed":
             bare.setdefault(by_name[metric].label, []).append(row)

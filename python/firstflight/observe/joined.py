@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from firstflight.errors import MachineError, RequestError
 from firstflight.input_files import check_is_file, or_packaged
 from firstflight.observe import capture
 from firstflight.observe.lines import begins, unpacked
+from firstflight.temporary import temporary_directory
 
 STANDARD_INPUT = Path("-")
 
@@ -26,7 +26,7 @@ def joined(files: Sequence[Path]) -> Iterator[Path]:
     if len(files) == 1 and files[0] != STANDARD_INPUT:
         yield files[0]
         return
-    with TemporaryDirectory(prefix="firstflight-") as directory:
+    with temporary_directory() as directory:
         copy = Path(directory) / ("standard-input" if files[0] == STANDARD_INPUT else f"{files[0].name}-and-others")
         try:
             with copy.open("wb") as out:

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from firstflight.scenario.cell import Key, Only, check_seed, chosen, whole
 from firstflight.studies import Run, find
 from firstflight.studies.study import Study
 from firstflight.studies.varied import SingleScenario, VariedScenario, Vary
+from firstflight.temporary import temporary_directory
 
 Records = Literal["needed", "all"]
 # Threads or processes; more of them were never of use anywhere.
@@ -186,6 +186,6 @@ def run(
 @cache
 def _scratch() -> str:
     """The place of runs without a directory until the process ends."""
-    directory = tempfile.mkdtemp(prefix="firstflight-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return directory
+    lasting = contextlib.ExitStack()
+    atexit.register(lasting.close)
+    return lasting.enter_context(temporary_directory())

@@ -6,18 +6,16 @@ import contextlib
 import importlib.util
 import logging
 import os
-import shutil
 import signal
 import socket
 import ssl
 import struct
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from firstflight.errors import MachineError
+from firstflight.temporary import temporary_directory
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
@@ -116,7 +114,10 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
             f"dask needs cryptography, for a cluster that other users of this machine cannot use; it is not installed: "
             f"{_INSTALL}"
         ) from None
-    with _scratch() as scratch, dask.config.set({"distributed.worker.use-file-locking": False}):
+    with (
+        temporary_directory() as scratch,
+        dask.config.set({"distributed.worker.use-file-locking": False}),
+    ):
         try:
             cluster = LocalCluster(
                 n_workers=jobs,
@@ -144,21 +145,6 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
             _end_at_once(cluster)
             with contextlib.suppress(OSError):
                 cluster.close(timeout=_CLOSE_WITHIN_S)
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[str]:
-    """A directory for Dask's workers. A process of our own removes it when its input closes, as even our death by kill
-    does; in a separate session, Ctrl-C does not reach it.
-    """
-    directory = tempfile.mkdtemp(prefix="firstflight-dask-")
-    with subprocess.Popen(
-        ["sh", "-c", 'read _; rm -rf -- "$1"', "sh", directory], stdin=subprocess.PIPE, start_new_session=True
-    ):
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _end_at_once(cluster: LocalCluster) -> None:

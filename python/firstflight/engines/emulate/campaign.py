@@ -15,7 +15,6 @@ import copy
 import json
 import math
 import ssl
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -42,6 +41,7 @@ from firstflight.records.schema import first_transfers
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer
 from firstflight.scenario.scenario import IP_HEADER_BYTES
+from firstflight.temporary import temporary_directory
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
@@ -240,7 +240,7 @@ class Campaign:
             raise MachineError(f"{fast[0]}; nothing is recorded: lower its rate or the traffic, or use simulate")
         refuse_losses(box, facts)
         if over_quic:
-            with tempfile.TemporaryDirectory(prefix="firstflight-") as directory:
+            with temporary_directory() as directory:
                 path = Path(directory, "packets")
                 self.lab.box("pcapng", links=over_quic, path=str(path))
                 facts["datagrams"] = path.read_bytes()
@@ -295,7 +295,7 @@ def capture(scenario: Scenario, seed: int) -> Captured:
     placement = layout.placements[0]
     hosts = {"client": placement.clients[0], "server": placement.servers_of(0)[0]}
     packets = {}
-    with Lab(layout, seed=seed, log=True) as lab, tempfile.TemporaryDirectory(prefix="firstflight-") as directory:
+    with Lab(layout, seed=seed, log=True) as lab, temporary_directory() as directory:
         campaign = Campaign(lab, layout, seed)
         campaign.configure(prepared)
         campaign.warm_up(prepared)
