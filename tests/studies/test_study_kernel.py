@@ -653,6 +653,23 @@ def test_an_unknown_quantity_is_refused_with_the_known_ones(times: xr.DataArray)
 
 
 @pytest.mark.slow
+def test_no_answer_takes_a_resample_for_a_value() -> None:
+    random = np.random.default_rng(1)
+
+    def resampled(of: Quantity, array: xr.DataArray) -> xr.DataArray:
+        found: xr.DataArray = made_up.__getattr__(of.name)
+        factors = xr.DataArray(random.uniform(0.05, 20, found.shape), found.coords, found.dims)
+        return found.where(found.draw == 0, found * factors) if "draw" in found.dims else found
+
+    for study in map(find, NAMES):
+        assert isinstance(study, DeclaredStudy)
+        for engine in study.engines:
+            made_up = study._made_up(engine)
+            others = Quantities(dict(made_up._measured.values()), fill=resampled)
+            assert list(study._answer(others)) == list(study._answer(made_up)), study.name
+
+
+@pytest.mark.slow
 def test_the_restart_window_study_runs_from_its_files() -> None:
     import firstflight
 

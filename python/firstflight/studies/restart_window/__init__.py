@@ -96,10 +96,10 @@ def claims(q: k.Quantities) -> Sequence[k.ClaimSpec]:
 
 def answer(q: k.Quantities) -> Sequence[str]:
     """Gain and cost, one sentence each."""
-    least, most = (float(bound) for bound in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
+    gains = gain(q).isel(draw=0).sel(idle_s=slice(1, None))
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
-        f"From idle times of 1 s on a response is {least:.0f} to {most:.0f}% faster without a restart window.",
+        f"From idle times of 1 s on a response is {gains.min():.0f} to {gains.max():.0f}% faster without a restart window.",
         f"The sender then retransmits {more.sel(restart='off'):.1f}% of its segments; with RFC 5681's restart window, "
         f"{more.sel(restart='rfc5681'):.1f}%.",
     )
