@@ -52,6 +52,11 @@ def test_a_claim_whose_value_was_put_in_is_shown_as_it_is_counted(
     assert replace(given, verdict="differs").counted == "differs"
 
 
+def test_a_zero_has_no_sign(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = printed(capsys, monkeypatch, sentence(at_most(0), 5).judge(Estimate(-0.0, -0.0, 0.0, 10)))
+    assert "; found 0% (95% CI 0 to 0)\n" in text
+
+
 def test_what_is_undecided_or_unchecked_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
