@@ -34,7 +34,8 @@ class RowSample:
     """
 
     def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
+        self.held: list[pl.DataFrame] = []
+        """The rows kept now, in pieces."""
         self._below = 1 << 64
         self.read = 0
         """Rows that were offered."""
@@ -42,17 +43,12 @@ class RowSample:
     @property
     def rows(self) -> pl.DataFrame | None:
         """All that is kept; None if nothing was offered."""
-        return pl.concat(self._frames).drop(_KEY) if self._frames else None
-
-    @property
-    def held(self) -> list[pl.DataFrame]:
-        """The rows kept now, in pieces."""
-        return self._frames
+        return pl.concat(self.held).drop(_KEY) if self.held else None
 
     @property
     def note(self) -> str:
         """Notes on the sample; empty if every row is kept."""
-        kept = sum(frame.height for frame in self._frames)
+        kept = sum(frame.height for frame in self.held)
         if kept == self.read:
             return ""
         return f"{counted(self.read, 'response', 'responses')} read, of which a random sample of {kept:,} is kept"
@@ -67,12 +63,12 @@ class RowSample:
 
     def add(self, chosen: pl.DataFrame) -> None:
         """Keep them, and fewer of all if they are too many."""
-        self._frames.append(chosen)
-        while sum(frame.height for frame in self._frames) > MOST_ROWS:
+        self.held.append(chosen)
+        while sum(frame.height for frame in self.held) > MOST_ROWS:
             self._below //= 2
-            self._frames = [self._thinned(frame) for frame in self._frames]
-        if len(self._frames) > _MOST_PIECES:
-            self._frames = [pl.concat(self._frames, rechunk=True)]
+            self.held = [self._thinned(frame) for frame in self.held]
+        if len(self.held) > _MOST_PIECES:
+            self.held = [pl.concat(self.held, rechunk=True)]
 
     def _thinned(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.filter(pl.col(_KEY) < pl.lit(self._below, dtype=pl.UInt64)) if self._below < 1 << 64 else frame

@@ -87,20 +87,14 @@ class Connection:
         return pl.DataFrame(list(spans), schema=schema, orient="row").filter(pl.col("until_s") > pl.col("time_s"))
 
     @property
+    def data(self) -> pl.DataFrame:
+        """Data segments, sent, received or lost by the network."""
+        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0))
+
+    @property
     def data_sent(self) -> pl.DataFrame:
         """Data segments as they were sent."""
-        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") == SENT))
-
-    @property
-    def data_lost(self) -> pl.DataFrame:
-        """Data segments where and when the network lost them."""
-        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") >= DROPPED))
-
-    @property
-    def data_marked(self) -> pl.DataFrame:
-        """Data segments that arrived with the mark "congestion experienced"."""
-        marked = pl.col("ecn") == CONGESTION_EXPERIENCED
-        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") == RECEIVED) & marked)
+        return self.data.filter(pl.col("event") == SENT)
 
     @property
     def acks(self) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 
 from firstflight.report.figure import Spec, layer, nominal, quantitative
 from firstflight.report.style import PAPER, SOFT, color
-from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.connection import CONGESTION_EXPERIENCED, DROPPED, RECEIVED, Connection
 from firstflight.report.trace_plot.panel import Panel, wrapped
 
 HEIGHT = 340
@@ -149,8 +149,8 @@ def marks(connection: Connection) -> dict[str, pl.DataFrame]:
         ACKED: _points(reached, "ack"),
         DUPLICATE: _points(acks.filter("is_duplicate"), "ack"),
         WINDOW: _points(allowed, "edge"),
-        GONE: _middles(connection.data_lost),
-        MARKED: _middles(connection.data_marked),
+        GONE: _middles(connection.data.filter(pl.col("event") >= DROPPED)),
+        MARKED: _middles(connection.data.filter(pl.col("event") == RECEIVED, pl.col("ecn") == CONGESTION_EXPERIENCED)),
     }
 
 
