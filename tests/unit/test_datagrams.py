@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from firstflight import load_scenario
+from firstflight import load_scenario, trace
 from firstflight.engines import model, simulate
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
@@ -64,6 +64,13 @@ def test_the_engines_that_have_no_datagrams_say_so() -> None:
     call = scenario(kind="voice")
     with pytest.raises(RequestError, match="is of kind voice"):
         model.run_cell(Cell({}, call), 1, 1)
+
+
+def test_a_trace_of_datagrams_is_refused_whatever_is_asked_of_it(tmp_path: Path) -> None:
+    call = trace(scenario(kind="voice"))
+    for asked in (lambda: call.plot(tmp_path / "call.svg"), lambda: call.marks, lambda: call.segments):
+        with pytest.raises(RequestError, match="the first application sends datagrams"):
+            asked()
 
 
 def test_the_table_of_streams_has_a_row_an_application_and_sender() -> None:
