@@ -170,9 +170,7 @@ def suggestions(names: list[str]) -> str:
 
 
 def read(path: Path, problems: Problems) -> Parts:
-    """The parts of a plain table. RequestError without a round trip and a size, with a quantity in two columns, or with
-    a column that has another name since.
-    """
+    """The parts of a plain table. RequestError without a round trip and a size, or with a quantity in two columns."""
     file = ColumnFile(path)
     meant = suggestions(file.names)
     has_rtt = any(_plain(name) in _RTTS for name in file.names)
