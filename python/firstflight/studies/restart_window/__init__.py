@@ -99,7 +99,8 @@ def answer(q: k.Quantities) -> Sequence[str]:
     gains = gain(q).isel(draw=0).sel(idle_s=slice(1, None))
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
-        f"From idle times of 1 s on a response is {gains.min():.0f} to {gains.max():.0f}% faster without a restart window.",
+        f"From idle times of 1 s on a response is {gains.min():.0f} to {gains.max():.0f}% faster without a restart "
+        "window.",
         f"The sender then retransmits {more.sel(restart='off'):.1f}% of its segments; with RFC 5681's restart window, "
         f"{more.sel(restart='rfc5681'):.1f}%.",
     )
