@@ -1,9 +1,11 @@
 """Keeps what full runs of the studies found, and makes a page of evidence of each.
 
     .venv/bin/python docs/evidence_page.py store runs/rfc6928-rounds    keeps a run's claims and tables
-    .venv/bin/python docs/evidence_page.py                              makes the pages of all that is kept
+    .venv/bin/python docs/evidence_page.py                              judges all claims anew, and makes all pages
 
-Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept, and the list of studies in
+STUDY.npz holds the quantities that the claims read, so that a changed claim needs no run; figures and tables stay as
+they were stored, and so do the claims of studies on the kernel whose run was stored before there was such a file. Both
+commands make docs/what-we-found.md, too, of docs/questions.toml and the claims, and the list of studies in
 docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and between two marks the notes of a person,
@@ -34,6 +36,8 @@ from firstflight.records import Run
 from firstflight.report.figure import measure, svg
 from firstflight.report.style import in_both_schemes
 from firstflight.studies import Study, find, of
+from firstflight.studies.kernel import DeclaredStudy, Quantities
+from firstflight.studies.kernel.stored import packed
 
 EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
@@ -52,6 +56,11 @@ def store(directory: str) -> str:
     study = of(run)
     if lacking := _lacking(run, study):
         raise RequestError(f'"{directory}" is not a whole run of {run.study}: {lacking}; nothing was stored')
+    # Not those of tables and figures; where cells lack data, copies with made-up values are read.
+    results = _results(study, quantities := Quantities(study.quantities(run).arrays()))
+    read = quantities.arrays() if quantities.absent() else quantities.read()
+    arrays = {of: array for of, array in quantities.arrays().items() if of in read}
+    (EVIDENCE / f"{run.study}.npz").write_bytes(packed(arrays))
     tables = []
     for table in study.tables(run):
         lines = (text := table.text()).partition("\n\n")[2].splitlines()
@@ -64,14 +73,35 @@ def store(directory: str) -> str:
         "engine": run.engine,
         "seed": run.seed,
         "cells": len(run.cells),
-        "answer": study.answer(run),
-        "claims": [claim.as_dict() for claim in study.claims(run)],
+        **results,
         "figures": _stored_figures(run, study),
         "tables": tables,
     }
-    path = EVIDENCE / f"{run.study}.json"
-    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _write(run.study, kept)
     return run.study
+
+
+def _results(study: DeclaredStudy, quantities: Quantities) -> dict[str, Any]:
+    """The answer and the claims, without the last digits, which differ between machines."""
+    claims = [claim.as_dict() for claim in study.claims_of(quantities)]
+    rounded = [{name: float(f"{of:.12g}") if isinstance(of, float) else of for name, of in it.items()} for it in claims]
+    return {"answer": study.answer_of(quantities), "claims": rounded}
+
+
+def _write(name: str, kept: dict[str, Any]) -> None:
+    path = EVIDENCE / f"{name}.json"
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def judged(name: str) -> dict[str, Any]:
+    """What is kept of the study called `name`, with the claims and the answer that it makes of the stored quantities
+    now; as it is if none are stored.
+    """
+    kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+    quantities = EVIDENCE / f"{name}.npz"
+    study = find(name)
+    assert isinstance(study, DeclaredStudy)
+    return kept | _results(study, study.stored_quantities(quantities, kept["engine"])) if quantities.exists() else kept
 
 
 def _stored_figures(run: Run, study: Study) -> list[dict[str, str | bool]]:
@@ -294,8 +324,9 @@ def names() -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Keep a run and make its page, or make all pages."""
+    """Keep a run and make its page, or judge all claims and make all pages."""
     for name in [store(directory) for directory in arguments[1:]] or names():
+        _write(name, judged(name))
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),

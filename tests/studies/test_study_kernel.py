@@ -870,7 +870,7 @@ def test_parts_stand_along_a_new_key_and_labels_are_fixed_for_all_quantities_at_
     assert both.sel(way="back", rtt=300).isnull().all()
     q = Quantities({TIME: times})
     assert q.at(iw=10, http="1.0").time.identical(times.sel(iw=10, drop=True))
-    assert (q.grids_read(), "time" in q.at(iw=3)) == ({""}, True)
+    assert (q.read(), "time" in q.at(iw=3)) == ([TIME], True)
 
 
 def test_a_source_gives_its_reason_and_says_of_which_part_a_claim_is() -> None:

@@ -14,7 +14,7 @@ import firstflight as package
 from firstflight import MachineError, RequestError, Scenario
 from firstflight.input_files import scan
 from firstflight.records import directory, files, output
-from firstflight.records.machine import _PACKAGE
+from firstflight.records.machine import PACKAGE
 from firstflight.report import figures_to_files, write
 from firstflight.studies import of
 from small import Answer
@@ -215,7 +215,7 @@ def test_a_cell_is_written_where_no_thread_can_be_started(tmp_path: Path, monkey
 def test_no_reader_of_tables_is_given_a_path_that_it_may_take_for_a_pattern() -> None:
     readers = {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "read_ipc", "scan_ipc"}
     found = 0
-    for path in _PACKAGE.rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
             if isinstance(call.func, ast.Attribute) and call.func.attr in readers:
                 is_bytes = ast.unparse(call.args[0]).endswith((".read_bytes()", ".encode()"))

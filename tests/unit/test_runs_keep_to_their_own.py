@@ -244,8 +244,8 @@ def test_unreadable_cells_are_one_sentence(made: Run) -> None:
 def test_the_code_of_one_engine_is_not_in_the_identity_of_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    package = Path(shutil.copytree(machine._PACKAGE, tmp_path / "firstflight"))
-    monkeypatch.setattr(machine, "_PACKAGE", package)
+    package = Path(shutil.copytree(machine.PACKAGE, tmp_path / "firstflight"))
+    monkeypatch.setattr(machine, "PACKAGE", package)
     monkeypatch.setattr("firstflight.engines.__file__", str(package / "engines" / "__init__.py"))
 
     def versions() -> dict[str, str]:
@@ -273,7 +273,7 @@ def test_the_code_of_one_engine_is_not_in_the_identity_of_another(
 def test_no_engine_uses_code_of_another() -> None:
     engines = {"simulate", "model", "emulate"}
     for name in engines:
-        place = machine._PACKAGE / "engines" / name
+        place = machine.PACKAGE / "engines" / name
         paths = list(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
         assert paths
         for path in paths:

@@ -159,7 +159,8 @@ class Sentence:
         verdict, because = self._verdict(estimate, spread)
         reason = " ".join(part for part in (note, self.why, because) if part)
         times = self._times(estimate) if verdict == "undecided" and not spread else None
-        return self._claim(verdict, reason, estimate.value, estimate, times)
+        # Plus 0.0: no negative zero.
+        return self._claim(verdict, reason, estimate.value + 0.0, estimate, times)
 
     def _times(self, estimate: Estimate) -> float | None:
         """Half a CI shrinks with the root of the number of replicates: until each limit within it is outside."""
@@ -245,4 +246,4 @@ def deciding(claims: Sequence[Claim], replicates: int, command: str) -> str:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return value + 0.0 if math.isfinite(value) else None

@@ -84,6 +84,7 @@ def compute(request: Request, directory: Path, set_aside: bool, summarize: Summa
         except KeyboardInterrupt:
             interrupted(f"{len(run.cells)} finished cells", directory)
         summarize(request, run, kept, time.perf_counter() - began)
+        request.study.keep(run)
 
 
 def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:

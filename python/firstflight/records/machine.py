@@ -7,11 +7,12 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent
 # The Python packages that determine a record's contents. Analysis, reports and studies only choose and read cells.
 _DECIDING = ("scenario", "records", "engines")
 ENGINES = ("simulate", "model", "emulate")
@@ -45,13 +46,21 @@ def code_version(engine: str) -> str:
     """
     from firstflight import _native
 
-    others = {_PACKAGE / "engines" / f"{name}{suffix}" for name in ENGINES if name != engine for suffix in ("", ".py")}
-    digest = hashlib.sha256()
+    others = {PACKAGE / "engines" / f"{name}{suffix}" for name in ENGINES if name != engine for suffix in ("", ".py")}
     files = [Path(str(_native.__file__))]
-    files += sorted(path for package in _DECIDING for path in (_PACKAGE / package).rglob("*.py"))
+    files += sorted(path for package in _DECIDING for path in (PACKAGE / package).rglob("*.py"))
+    return _digest(path for path in files if not others & {path, *path.parents})
+
+
+@cache
+def sources() -> str:
+    """16 hex digits that change whenever a Python file of this package does, or what a study declares."""
+    return _digest(sorted(path for ends in ("*.py", "*.toml") for path in PACKAGE.rglob(ends)))
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
     for path in files:
-        if others & {path, *path.parents}:
-            continue
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())
         digest.update(content)
@@ -71,7 +80,7 @@ def versions() -> dict[str, str]:
 @cache
 def commit() -> str | None:
     """The git commit of the checkout this package runs from, "-dirty" if it has changes; None outside one."""
-    checkout = _PACKAGE.parent.parent
+    checkout = PACKAGE.parent.parent
     if not (checkout / ".git").exists():
         return None
     answers = []

@@ -5,6 +5,7 @@
     DIR/cells/HASH/scenario.toml                   the scenario of that cell; once, for it may hold a table of paths
     DIR/cells/HASH/SHA256SUMS                      checksums of these files; a table is checked when first read
     DIR/chunks/                                    while a long cell is worked on: what it has so far, see `chunks`
+    DIR/quantities.npz                             what a study's claims, tables and figures are made of
     DIR/report.html                                written by the report
     DIR/explorer.html                              next to it where it links to transfers
 
@@ -40,7 +41,7 @@ class Run:
         self._document = document
         self._checked: set[Path] = set()
         self.derived: dict[Hashable, Any] = {}
-        """Results that readers computed from the records, kept with this object; see `studies.kernel.declared.kept`."""
+        """Results that readers computed from the records, kept with this object."""
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
@@ -99,6 +100,11 @@ class Run:
     def cells(self) -> list[dict[str, str | int | float]]:
         """Keys of the finished cells, in the study's order."""
         return [dict(cell["key"]) for cell in self._document["cells"] if self.is_finished(cell["hash"])]
+
+    @property
+    def hashes(self) -> list[str]:
+        """Hashes of the finished cells, which stand for all that their records depend on, in the study's order."""
+        return [cell["hash"] for cell in self._document["cells"] if self.is_finished(cell["hash"])]
 
     @property
     def missing(self) -> int:

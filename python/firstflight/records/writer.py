@@ -31,8 +31,8 @@ from firstflight.records.identity import Identity, check_keys, extended, misfit
 from firstflight.records.run import Run, named
 from firstflight.scenario import Cell
 
-# The files that `write_json` writes into a run's directory: its own document, and the request of an advice.
-_DOCUMENTS = re.compile(r"(run|request)\.json")
+# The files that are written into a run's directory: its own document, the request of an advice, quantities.
+_DOCUMENTS = re.compile(r"(run|request)\.json|quantities\.npz")
 
 _log = logging.getLogger("firstflight")
 
@@ -167,6 +167,11 @@ class RunWriter(Run):
         with files.explained(self.directory):
             as_stored = {table: schema.as_stored(table, frame, self.kept.get(table)) for table, frame in stored.items()}
             files.write_cell(self._place(name), as_stored, metadata, {SCENARIO: cell.scenario.to_toml()})
+
+    def write_beside(self, name: str, content: bytes) -> None:
+        """Store a file of what was made of the records, in one step."""
+        with files.explained(self.directory):
+            files.write_whole(self.directory / name, content)
 
     @contextlib.contextmanager
     def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:

@@ -21,7 +21,7 @@ from firstflight.scenario.table import ScenarioTable
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
     from firstflight.analysis.table import Table
-    from firstflight.records import Run
+    from firstflight.records import Run, RunWriter
     from firstflight.report.figure import Figure
     from firstflight.studies.scorecard.case import Judged, Verdict
 
@@ -141,6 +141,9 @@ class Study(ABC):
     def answer(self, run: "Run") -> list[str]:
         """The answer, in three sentences at most."""
         return []
+
+    def keep(self, run: "RunWriter") -> None:  # noqa: B027
+        """Store in the run what claims, tables and figures are made of, so that they need not read all records."""
 
     def cases(self, run: "Run") -> "list[Judged]":
         """Rows of the scorecard study; other studies have none."""

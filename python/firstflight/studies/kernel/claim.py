@@ -40,9 +40,9 @@ def depending(
     # A value that is filled in may be a divisor and give infinite numbers.
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
         absent = quantities.absent()
-        first = quantities.filled(absent, {}, 0)
+        first = quantities.filled(absent, {}, 0) if absent else quantities
         outcomes = list(results(first))
-        read = first.grids_read()
+        read = {of.grid for of in first.read()}
         lacking: list[Lacking] = [{} for _ in outcomes]
         nowhere = [False] * len(outcomes)
 
@@ -55,7 +55,7 @@ def depending(
             for trial in trials:
                 filled = values.filled(absent, gaps, trial)
                 made.append(list(results(filled)))
-                read.update(filled.grids_read())
+                read.update(of.grid for of in filled.read())
             return [any(differ(base, other) for other in of) for base, *of in zip(before, *made, strict=True)]
 
         every = range(quantities.trials)

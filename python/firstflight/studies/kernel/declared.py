@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
 from types import NoneType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import VALUE_COLUMNS, Table
 from firstflight.counted import nearest
 from firstflight.errors import FirstflightError, RequestError
-from firstflight.records import TABLES, Run, empty
+from firstflight.records import TABLES, Run, RunWriter, empty, machine
 from firstflight.report.figure import Figure
 from firstflight.scenario import Cell
 from firstflight.scenario.explain import shown
@@ -26,31 +26,8 @@ from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE
+from firstflight.studies.kernel.stored import FILE, packed, read
 from firstflight.studies.study import Study, declared
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def kept(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
-    """`function`, whose results are kept with the run, one for each of its other arguments (all hashable), until
-    another cell of it has finished.
-    """
-
-    @wraps(function)
-    def once(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        finished = len(run.cells)
-        if run.derived.setdefault("finished", finished) != finished:
-            run.derived.clear()
-            run.derived["finished"] = finished
-        key = (function, args, tuple(sorted(kwargs.items())))
-        if key not in run.derived:
-            run.derived[key] = function(run, *args, **kwargs)
-        result: T = run.derived[key]
-        return result
-
-    return once
-
 
 Of = Callable[[Quantities], Iterable[Any]]
 
@@ -125,13 +102,37 @@ class DeclaredStudy(Study):
         return {table: [of.name for of in TABLES[table] if of.name in names] for table, names in read.items()}
 
     def quantities(self, run: Run) -> Quantities:
-        """The quantities of `run`, by name."""
-        return _measured(run, self)
+        """The quantities of `run`, by name: those that it keeps, or else of its records."""
+        place = self, len(run.cells)
+        if place not in run.derived:
+            self._check(run)
+            quantities, coordinates = self._of(run.engine)
+            arrays = read(run.directory / FILE, quantities, coordinates, self._origin(run))
+            run.derived = {place: Quantities(self._titled(arrays or measured(run, quantities, coordinates)), run)}
+        made: Quantities = run.derived[place]
+        return made
 
-    def _measure(self, run: Run) -> Quantities:
-        self._check(run)
-        quantities, coordinates = self._of(run.engine)
-        return Quantities(self._titled(measured(run, quantities, coordinates)), run)
+    def stored_quantities(self, path: Path, engine: str) -> Quantities:
+        """The quantities in a file, of a run by `engine`. RequestError if the study has changed since."""
+        quantities, coordinates = self._of(engine)
+        arrays = read(path, quantities, coordinates)
+        if arrays is None:
+            raise RequestError(f'"{path}" has no quantities with the labels of {self.name}; run it, and store it again')
+        return Quantities(self._titled(arrays))
+
+    def keep(self, run: RunWriter) -> None:
+        """See `Study`."""
+        origin = self._origin(run)
+        if origin and read(run.directory / FILE, *self._of(run.engine), origin) is None:
+            run.write_beside(FILE, packed(self.quantities(run).arrays(), origin))
+
+    def _origin(self, run: Run) -> str:
+        """What the quantities of a run depend on: its finished cells, the code and the libraries; empty for code that
+        is not the package's, of which it is not known what it reads.
+        """
+        if not self._folder.is_relative_to(machine.PACKAGE):
+            return ""
+        return " ".join([machine.sources(), *machine.versions().values(), *run.hashes])
 
     def check(self, engine: str) -> None:
         """See `Study`. Claims and tables of a small study are tried with made-up values."""
@@ -236,7 +237,11 @@ class DeclaredStudy(Study):
         """The claims with their verdicts. Without `listed` this is faster, and the reason of a claim that cannot be
         checked names all missing cells, not only those that it needs.
         """
-        return judge(lambda q: self._results(self._claims, q, ClaimSpec), self.quantities(run), listed=listed)
+        return self.claims_of(self.quantities(run), listed=listed)
+
+    def claims_of(self, quantities: Quantities, *, listed: bool = True) -> list[Claim]:
+        """As `claims`, of the quantities of a run."""
+        return judge(lambda q: self._results(self._claims, q, ClaimSpec), quantities, listed=listed)
 
     def tables(self, run: Run) -> list[Table]:
         """The tables with data."""
@@ -250,9 +255,11 @@ class DeclaredStudy(Study):
 
     def answer(self, run: Run) -> list[str]:
         """The sentences whose cells the run has."""
-        if not run.cells:
-            return []
-        sentences = depending(self._answer, self.quantities(run), lambda text, other: text != other, listed=False)
+        return self.answer_of(self.quantities(run)) if run.cells else []
+
+    def answer_of(self, quantities: Quantities) -> list[str]:
+        """As `answer`, of the quantities of a run."""
+        sentences = depending(self._answer, quantities, lambda text, other: text != other, listed=False)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
 
 
@@ -312,8 +319,3 @@ def _checked(quantities: Sequence[Quantity], declared: dict[str, Any], study: st
         if names.count(of.name) > 1:
             raise RequestError(f'{study}: two quantities are called "{of.name}"; give each its own name')
     return quantities
-
-
-@kept
-def _measured(run: Run, study: DeclaredStudy) -> Quantities:
-    return study._measure(run)

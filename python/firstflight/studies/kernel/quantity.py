@@ -453,11 +453,15 @@ class Quantities:
             filling = self._fillings[quantity] if quantity.grid in absent else None
             return filling.filled(changed.get(quantity.grid), trial) if filling and filling.is_needed else array
 
-        return Quantities(dict(self._measured.values()), self._run, fill)
+        return Quantities(self.arrays(), self._run, fill)
 
-    def grids_read(self) -> set[str]:
-        """Names of the grids of the quantities that were read."""
-        return {self._measured[name][0].grid for name in self._given}
+    def arrays(self) -> dict[Quantity, xr.DataArray]:
+        """Each quantity with its values."""
+        return dict(self._measured.values())
+
+    def read(self) -> list[Quantity]:
+        """The quantities that were read."""
+        return [self._measured[name][0] for name in self._given]
 
 
 def _either(gaps: xr.DataArray, others: xr.DataArray) -> xr.DataArray:
