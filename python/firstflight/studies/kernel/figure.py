@@ -116,7 +116,7 @@ def _chart(
     far = numbers and min(labels) > 0 and max(labels) >= _LOGARITHMIC * min(labels) and not _even(labels)
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
-        axis = {"labelExpr": "'' + datum.value", "labelOverlap": True, "labelSeparation": 6}
+        axis = {"labelExpr": "'' + datum.value", "labelOverlap": "greedy", "labelSeparation": 3}
         if len(labels) <= _FEW:
             axis["values"] = labels
         scale = {"type": "log" if far else "linear", "zero": False, "nice": not far}
