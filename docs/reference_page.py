@@ -52,9 +52,9 @@ after a change of the emulator a simulated run still continues. `quantities.npz`
 a study are made of, so that they need not read all records; of other cells or another version it is not used.
 
 A run writes and deletes only its own names in its directory: `run.json`, `quantities.npz`, `report.html`,
-`explorer.html`, and cells and chunks whose names are 20 hexadecimal digits. Symbolic links in their place are refused. Files that commands write
-(`observe --out`, `trace --csv`, `--plot` and `--pcap`, `report`, `advise`) replace a file of an earlier call in one
-step; an input file, a file of another program, a link or a device is refused.
+`explorer.html`, and cells and chunks whose names are 20 hexadecimal digits. Symbolic links in their place are refused.
+Files that commands write (`observe --out`, `trace --csv`, `--plot` and `--pcap`, `report`, `advise`) replace a file of
+an earlier call in one step; an input file, a file of another program, a link or a device is refused.
 """
 
 
