@@ -67,9 +67,9 @@ class Claim:
     def shown(self) -> str:
         """Verdict as it is counted, sentence, limits, value and reason: as `firstflight claims` prints it."""
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
-        finding = "" if self.found is None else f"; found {with_unit(f'{self.found:z.4g}', self.unit)}"
+        finding = "" if self.found is None else f"; found {with_unit(f'{self.found:.4g}', self.unit)}"
         if self.low is not None and self.high is not None:
-            finding += f" (95% CI {self.low:z.4g} to {self.high:z.4g})"
+            finding += f" (95% CI {self.low:.4g} to {self.high:.4g})"
         return (
             f"{self.counted:18}{self.id}: {self.text} ({self.source})\n"
             f"{'':18}expected {with_unit(f'{self.expected}{tolerance}', self.unit)}{finding}\n"
