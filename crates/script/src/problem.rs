@@ -56,17 +56,9 @@ impl Problem {
     }
 }
 
-/// A setting, command or value that is refused. A [`Problem`] adds the line of the script.
+/// Why a setting, command or value is refused. A [`Problem`] adds the line of the script.
 #[derive(Debug, Error)]
-pub struct Refusal {
-    /// The parts of the line that hold it, the outermost first, such as `tcp_rmem=1`; none: the line itself.
-    pub place: Vec<String>,
-    pub reason: Reason,
-}
-
-/// Why something is refused.
-#[derive(Debug, Error)]
-pub enum Reason {
+pub enum Refusal {
     /// A profile that makes no sense.
     #[error(transparent)]
     Profile(#[from] ProfileError),
@@ -76,12 +68,15 @@ pub enum Reason {
     /// Anything else: one sentence.
     #[error("{0}")]
     Other(String),
+    /// In a part of the line, such as `tcp_rmem=1`.
+    #[error("{0}: {1}")]
+    Within(String, Box<Refusal>),
 }
 
-/// A [`Refusal`] for one reason, written as for `format!`.
+/// A [`Refusal`] for any other reason, written as for `format!`.
 macro_rules! refuse {
     ($($sentence:tt)*) => {
-        $crate::problem::Refusal::from($crate::problem::Reason::Other(format!($($sentence)*)))
+        $crate::problem::Refusal::Other(format!($($sentence)*))
     };
 }
 pub(crate) use refuse;
@@ -89,22 +84,6 @@ pub(crate) use refuse;
 impl Refusal {
     /// For `map_err`: the part of the line that holds it.
     pub(crate) fn within(part: impl fmt::Display) -> impl FnOnce(Self) -> Self {
-        move |mut refusal| {
-            refusal.place.insert(0, part.to_string());
-            refusal
-        }
-    }
-}
-
-impl<R: Into<Reason>> From<R> for Refusal {
-    fn from(reason: R) -> Self {
-        Self { place: Vec::new(), reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.place.iter().try_for_each(|part| write!(f, "{part}: "))?;
-        write!(f, "{}", self.reason)
+        move |refusal| Self::Within(part.to_string(), Box::new(refusal))
     }
 }

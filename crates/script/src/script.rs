@@ -1,7 +1,7 @@
 //! A script once read: settings, preamble and events; packets are shown as a script writes them.
 
 use crate::wire::TcpOption;
-use firstflight_tcp::{Flags, Nanos};
+use firstflight_tcp::{Ecn, Flags, Nanos};
 use std::fmt;
 
 /// A script, ready to be run.
@@ -50,18 +50,22 @@ pub struct Event {
     pub action: Action,
 }
 
-/// When an event happens.
+/// When an event happens: between two times, which are mostly one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
-    /// So long after the script's beginning.
-    At(Nanos),
-    /// So long after the event before it.
-    After(Nanos),
-    /// Between two times after the script's beginning.
-    Between(Nanos, Nanos),
-    /// Between two times after the event before it.
-    Within(Nanos, Nanos),
-    Any,
+pub struct When {
+    /// They count from the event before it, else from the script's beginning.
+    pub relative: bool,
+    pub from: Nanos,
+    pub to: Nanos,
+}
+
+impl When {
+    pub const ANY: Self = Self { relative: false, from: 0, to: Nanos::MAX };
+
+    /// The two times from the script's beginning, where the event before it was at `base`.
+    pub fn times(self, base: Nanos) -> (Nanos, Nanos) {
+        if self.relative { (base + self.from, base + self.to) } else { (self.from, self.to) }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -96,20 +100,17 @@ pub struct Packet {
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// The ECN bits that a packet has or is expected to have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EcnMark {
-    /// `[noecn]`
-    NotCapable,
-    /// `[ect0]`
-    Capable0,
-    /// `[ect1]`
-    Capable1,
-    /// `[ect01]`: either, for expected packets only.
-    Capable,
-    /// `[ce]`
-    Congestion,
-}
+/// ECN bits of a packet as a script writes them, and the codepoints that they stand for.
+pub type EcnMark = (&'static str, &'static [Ecn]);
+
+/// `ect01` is either of two, and for expected packets only.
+pub const ECN_MARKS: [EcnMark; 5] = [
+    ("noecn", &[Ecn::NotCapable]),
+    ("ect0", &[Ecn::Capable0]),
+    ("ect1", &[Ecn::Capable1]),
+    ("ect01", &[Ecn::Capable0, Ecn::Capable1]),
+    ("ce", &[Ecn::Congestion]),
+];
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
@@ -142,18 +143,6 @@ pub enum Argument {
     Function(String, Vec<Argument>),
 }
 
-impl fmt::Display for EcnMark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotCapable => "noecn",
-            Self::Capable0 => "ect0",
-            Self::Capable1 => "ect1",
-            Self::Capable => "ect01",
-            Self::Congestion => "ce",
-        })
-    }
-}
-
 /// Flags in the letters of a script.
 pub(crate) fn flags(flags: Flags) -> String {
     let letters = [
@@ -171,8 +160,8 @@ pub(crate) fn flags(flags: Flags) -> String {
 
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(ecn) = self.ecn.filter(|ecn| *ecn != EcnMark::NotCapable) {
-            write!(f, "[{ecn}] ")?;
+        if let Some((mark, _)) = self.ecn.filter(|(mark, _)| *mark != "noecn") {
+            write!(f, "[{mark}] ")?;
         }
         let end = self.seq.wrapping_add(self.payload_bytes);
         write!(f, "{} {}:{end}({})", flags(self.flags), self.seq, self.payload_bytes)?;

@@ -7,7 +7,7 @@ mod time;
 
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::problem::{Problem, malformed, unsupported};
-use crate::script::{Action, Block, Event, OptionLine, Script, When};
+use crate::script::{Action, Block, Event, OptionLine, Script};
 
 impl Script {
     /// Reads a script.
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
             }
         };
         let expected_packet = matches!(action, Action::Expect(_));
-        if !expected_packet && matches!(when, When::Any | When::Between(..) | When::Within(..)) {
+        if !expected_packet && when.from != when.to {
             malformed!(line, "only an expected packet (>) may come at any time or within a range");
         }
         Ok(Event { line, when, action })

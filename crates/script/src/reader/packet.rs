@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::lexer::TokenKind;
 use crate::problem::{Problem, malformed, unsupported};
-use crate::script::{EcnMark, Packet};
+use crate::script::{ECN_MARKS, EcnMark, Packet};
 use firstflight_tcp::Flags;
 
 impl Reader<'_> {
@@ -51,18 +51,16 @@ impl Reader<'_> {
         };
         let line = self.line();
         self.at += 1;
-        let right = "ect0, ect1, ect01, ce or noecn";
-        let mark = match self.next() {
-            TokenKind::Word("noecn") => EcnMark::NotCapable,
-            TokenKind::Word("ect0") => EcnMark::Capable0,
-            TokenKind::Word("ect1") => EcnMark::Capable1,
-            TokenKind::Word("ect01") if !arrives => EcnMark::Capable,
-            TokenKind::Word("ce") => EcnMark::Congestion,
-            TokenKind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
+        let token = self.next();
+        let is_it =
+            |(word, codepoints): &EcnMark| token == TokenKind::Word(word) && (codepoints.len() == 1 || !arrives);
+        let mark = match (ECN_MARKS.into_iter().find(is_it), token) {
+            (Some(mark), _) => mark,
+            (_, TokenKind::Word(word @ ("tos" | "ttl" | "flowlabel"))) => {
                 unsupported!(line, "{word} of the IP header is not modeled")
             }
-            TokenKind::Integer(_) => unsupported!(line, "packets of icmp are not modeled, only TCP"),
-            other => malformed!(line, "{other} was found where {right} should stand"),
+            (_, TokenKind::Integer(_)) => unsupported!(line, "packets of icmp are not modeled, only TCP"),
+            _ => malformed!(line, "{token} was found where ect0, ect1, ect01, ce or noecn should stand"),
         };
         if self.peek() == TokenKind::Sign(',') {
             unsupported!(line, "of the IP header only the ECN bits are modeled");

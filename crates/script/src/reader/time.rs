@@ -13,23 +13,19 @@ impl Reader<'_> {
     pub(super) fn when(&mut self) -> Result<When, Problem> {
         let line = self.line();
         if self.take('*') {
-            return Ok(When::Any);
+            return Ok(When::ANY);
         }
-        if self.take('+') {
-            let start = self.seconds("a time after \"+\"")?;
-            if !self.take('~') {
-                return Ok(When::After(start));
-            }
-            self.need('+', "\"~\", because the time before it is relative, too")?;
-            let end = self.seconds("a time after \"+\"")?;
-            return ordered(line, start, end).map(|()| When::Within(start, end));
-        }
-        let start = self.seconds("the time of an event, such as +0 or 0.100,")?;
+        let relative = self.take('+');
+        let what = if relative { "a time after \"+\"" } else { "the time of an event, such as +0 or 0.100," };
+        let from = self.seconds(what)?;
         if !self.take('~') {
-            return Ok(When::At(start));
+            return Ok(When { relative, from, to: from });
         }
-        let end = self.seconds("a time after \"~\"")?;
-        ordered(line, start, end).map(|()| When::Between(start, end))
+        if relative {
+            self.need('+', "\"~\", because the time before it is relative, too")?;
+        }
+        let to = self.seconds(if relative { what } else { "a time after \"~\"" })?;
+        ordered(line, from, to).map(|()| When { relative, from, to })
     }
 
     /// `...b` after the time of a system call: when it returns.
@@ -41,11 +37,10 @@ impl Reader<'_> {
         self.at += 1;
         self.take('+');
         let end = self.seconds("the time at which the call returns, after \"...\",")?;
-        let start = match when {
-            When::At(start) | When::After(start) => start,
-            _ => malformed!(line, "a call that blocks begins at one time, not in a range"),
-        };
-        ordered(line, start, end).map(|()| Some(end))
+        if when.from != when.to {
+            malformed!(line, "a call that blocks begins at one time, not in a range");
+        }
+        ordered(line, when.from, end).map(|()| Some(end))
     }
 
     fn seconds(&mut self, what: &str) -> Result<Nanos, Problem> {

@@ -60,7 +60,8 @@ impl<'a> Runner<'a> {
         let script = self.script;
         let mut previous = 0;
         for event in &script.events {
-            if let When::At(time) | When::Between(time, _) = event.when {
+            if !event.when.relative && event.when != When::ANY {
+                let time = event.when.from;
                 if time < previous {
                     malformed!(event.line, "time goes backwards, from {} to {}", seconds(previous), seconds(time));
                 }
@@ -76,19 +77,12 @@ impl<'a> Runner<'a> {
 
     fn event(&mut self, event: &Event) -> Result<(), Stop> {
         let base = self.world.now;
-        let start = match event.when {
-            When::At(time) => time,
-            When::After(time) => base + time,
-            When::Between(start, _) => start,
-            When::Within(start, _) => base + start,
-            When::Any => base,
-        };
-        match &event.action {
-            Action::Expect(packet) => return self.expect(event, packet, base),
-            _ => self.wait_until(event.line, start)?,
+        let (start, end) = event.when.times(base);
+        if !matches!(event.action, Action::Expect(_)) {
+            self.wait_until(event.line, start)?;
         }
         match &event.action {
-            Action::Expect(_) => Ok(()),
+            Action::Expect(packet) => self.expect(event, packet, start, end),
             Action::Inject(packet) => self.inject(event.line, packet),
             Action::Call(call) => self.call(event, call, base),
             Action::Command(shell) => self.command(shell),
@@ -151,14 +145,7 @@ impl<'a> Runner<'a> {
         Ok(index)
     }
 
-    fn expect(&mut self, event: &Event, packet: &Packet, base: Nanos) -> Result<(), Stop> {
-        let (start, end) = match event.when {
-            When::At(time) => (time, time),
-            When::After(time) => (base + time, base + time),
-            When::Between(start, end) => (start, end),
-            When::Within(start, end) => (base + start, base + end),
-            When::Any => (0, Nanos::MAX),
-        };
+    fn expect(&mut self, event: &Event, packet: &Packet, start: Nanos, end: Nanos) -> Result<(), Stop> {
         let tolerance = self.tolerance(start);
         let (earliest, latest) = (start.saturating_sub(tolerance), end.saturating_add(tolerance));
         let first = self.next_departure(event.line, packet, latest)?;

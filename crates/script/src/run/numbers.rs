@@ -6,7 +6,7 @@
 //! in it names a value that an expected packet was written with, and becomes the value that the packet actually had.
 
 use crate::problem::{Refusal, refuse};
-use crate::script::{EcnMark, Packet};
+use crate::script::{ECN_MARKS, Packet};
 use crate::wire::TcpOption;
 use firstflight_tcp::{Ecn, Flags, SackBlocks, Segment, Timestamps};
 use std::collections::BTreeMap;
@@ -40,12 +40,7 @@ impl Numbers {
             payload_bytes: packet.payload_bytes,
             window: packet.window.unwrap_or(0),
             flags: packet.flags,
-            ecn: match packet.ecn {
-                None | Some(EcnMark::NotCapable | EcnMark::Capable) => Ecn::NotCapable,
-                Some(EcnMark::Capable0) => Ecn::Capable0,
-                Some(EcnMark::Capable1) => Ecn::Capable1,
-                Some(EcnMark::Congestion) => Ecn::Congestion,
-            },
+            ecn: packet.ecn.map_or(Ecn::NotCapable, |(_, codepoints)| codepoints[0]),
             ..Segment::EMPTY
         };
         for option in packet.options.iter().flatten() {
@@ -122,12 +117,7 @@ impl Numbers {
             }
         }
         Packet {
-            ecn: Some(match segment.ecn {
-                Ecn::NotCapable => EcnMark::NotCapable,
-                Ecn::Capable0 => EcnMark::Capable0,
-                Ecn::Capable1 => EcnMark::Capable1,
-                Ecn::Congestion => EcnMark::Congestion,
-            }),
+            ecn: ECN_MARKS.into_iter().find(|(_, codepoints)| *codepoints == [segment.ecn]),
             flags: segment.flags,
             seq: segment.seq.wrapping_sub(local),
             payload_bytes: segment.payload_bytes,

@@ -9,7 +9,7 @@ use super::errno::{Errno, Halt, Outcome};
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::problem::Problem;
-use crate::script::{Argument, Call, Event, When};
+use crate::script::{Argument, Call, Event};
 use arguments::integer;
 use firstflight_tcp::Nanos;
 
@@ -25,10 +25,7 @@ pub(super) struct Blocked {
 impl Runner<'_> {
     pub(super) fn call(&mut self, event: &Event, call: &Call, base: Nanos) -> Result<(), Stop> {
         self.finish_blocked()?;
-        let returns = call.returns.map(|end| match event.when {
-            When::After(_) => base.saturating_add(end),
-            _ => end,
-        });
+        let returns = call.returns.map(|end| if event.when.relative { base.saturating_add(end) } else { end });
         let mut written = 0;
         let outcome = self.attempt(call, &mut written)?;
         match (outcome, returns) {
