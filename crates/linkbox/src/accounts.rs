@@ -77,21 +77,3 @@ pub struct PortCounts {
     pub belated: u64,
     pub last_error: Option<String>,
 }
-
-/// The packets of the whole box since its start, by which none can go astray unnoticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Balance {
-    /// Came in and had a route, or was copied by a link.
-    pub entered: u64,
-    /// Dropped or lost on links.
-    pub gone: u64,
-    /// Handed over, or refused by the device.
-    pub left: u64,
-}
-
-impl Balance {
-    /// Packets that are neither in flight nor accounted for.
-    pub fn unaccounted(&self, under_way: u64) -> i64 {
-        self.entered as i64 - (self.gone + self.left + under_way) as i64
-    }
-}

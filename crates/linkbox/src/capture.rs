@@ -10,7 +10,7 @@ use std::{
 
 use firstflight_device::{BATCH, Batch, PacketSocket, Readiness, Wake, monotonic_ns, wall_ahead_ns};
 use firstflight_records::Row;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -63,9 +63,11 @@ pub fn capture(
     control::run(control, |control| LinkCapture::new(interface, mtu)?.run(control, &mut interrupted))
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 struct Counts {
     packets: u64,
+    /// Of TCP, and cannot be read.
+    malformed: usize,
     /// Not IP.
     foreign: u64,
     /// Longer than the MTU: an offload is on.
@@ -73,6 +75,8 @@ struct Counts {
     /// Without a checksum: an offload is on.
     unchecksummed: u64,
     socket_drops: u64,
+    /// Found no room.
+    missed: u64,
 }
 
 struct LinkCapture {
@@ -174,22 +178,12 @@ impl LinkCapture {
 
     fn take(&mut self, origin: u64, replicate: u32) -> Answer {
         let (table, malformed) = self.rows.of(&self.kept, origin, replicate);
-        let dropped = self.socket.dropped_packets().map_or(0, u64::from);
-        self.counts.socket_drops += dropped;
+        let socket_drops = self.socket.dropped_packets().map_or(0, u64::from);
+        let counts = Counts { malformed, socket_drops, missed: self.kept.missed, ..std::mem::take(&mut self.counts) };
         let mut answer = times();
-        let connections = self.rows.connections.ends.iter().map(|ends| json!([ends.client, ends.server]));
-        answer["connections"] = connections.collect();
-        answer["counts"] = json!({
-            "packets": self.counts.packets,
-            "malformed": malformed,
-            "foreign": self.counts.foreign,
-            "oversized": self.counts.oversized,
-            "unchecksummed": self.counts.unchecksummed,
-            "socket_drops": self.counts.socket_drops,
-            "missed": self.kept.missed,
-        });
+        answer["connections"] = json!(self.rows.connections.ends);
+        answer["counts"] = json!(counts);
         self.kept.clear();
-        self.counts = Counts::default();
         (answer, vec![Row::columns(&table)])
     }
 }

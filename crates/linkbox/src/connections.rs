@@ -4,17 +4,9 @@ use std::{collections::HashMap, net::SocketAddr};
 
 use firstflight_records::NO_CONNECTION;
 use firstflight_segment::{Flags, Ip, TCP, Tcp, UDP, ports};
-use serde::Serialize;
 
 /// Connections beyond these are not distinguished.
 const MOST: usize = 1 << 20;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Ends {
-    /// The sender of its first packet.
-    pub(crate) client: SocketAddr,
-    pub(crate) server: SocketAddr,
-}
 
 /// A packet's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +21,8 @@ pub(crate) struct Member {
 pub(crate) struct Connections {
     /// By protocol and ends, the one with the lower address first: the number, and the first sequence number.
     numbers: HashMap<(u8, SocketAddr, SocketAddr), (u32, u32)>,
-    /// The ends of each, by number.
-    pub(crate) ends: Vec<Ends>,
+    /// The ends of each, by number: the client, which sent its first packet, and the server.
+    pub(crate) ends: Vec<[SocketAddr; 2]>,
 }
 
 impl Connections {
@@ -47,12 +39,12 @@ impl Connections {
             _ if self.ends.len() >= MOST => return nobody,
             _ => {
                 let number = self.ends.len() as u32;
-                self.ends.push(Ends { client: from, server: to });
+                self.ends.push([from, to]);
                 self.numbers.insert(key, (number, begins_with.unwrap_or_default()));
                 number
             }
         };
-        Member { connection: number, from_server: self.ends[number as usize].server == from }
+        Member { connection: number, from_server: self.ends[number as usize][1] == from }
     }
 
     /// Forgets all; numbers begin with 0 again.
@@ -111,7 +103,7 @@ mod tests {
         let answer = connections.of(&packet(80, 4000, Flags::SYN | Flags::ACK, 9));
         assert_eq!(syn, Member { connection: 0, from_server: false });
         assert_eq!(answer, Member { connection: 0, from_server: true });
-        assert_eq!(connections.ends[0].server.port(), 80);
+        assert_eq!(connections.ends[0][1].port(), 80);
     }
 
     #[test]

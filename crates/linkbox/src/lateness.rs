@@ -3,6 +3,7 @@
 use firstflight_path::Nanos;
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Two significant digits: a quantile is at most 1% off. Longer than a minute counts as a minute.
 const DIGITS: u8 = 2;
@@ -15,7 +16,7 @@ const MOST_STALLS: usize = 4096;
 const STALL: Nanos = 1_000_000;
 
 /// A packet that was handed over later than [`STALL`], or a time for which the box was not let run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Stall {
     /// When it was due, by the monotonic clock.
     pub(crate) due_ns: Nanos,
@@ -29,17 +30,6 @@ pub(crate) struct Stall {
 pub(crate) struct Lateness {
     times: Histogram<u64>,
     max: Nanos,
-    stalls: Vec<Stall>,
-    more_stalls: u64,
-}
-
-/// Its form in an answer.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Report {
-    packets: u64,
-    p50_ns: Nanos,
-    p99_ns: Nanos,
-    max_ns: Nanos,
     stalls: Vec<Stall>,
     /// Stalls beyond those listed.
     more_stalls: u64,
@@ -76,17 +66,17 @@ impl Lateness {
         }
     }
 
-    /// The list, which is then cleared.
-    pub(crate) fn take(&mut self) -> Report {
+    /// All of it in the form of an answer; then it begins again.
+    pub(crate) fn take(&mut self) -> Value {
         let quantile = |share| self.times.value_at_quantile(share).min(self.max);
-        let report = Report {
-            packets: self.times.len(),
-            p50_ns: quantile(0.5),
-            p99_ns: quantile(0.99),
-            max_ns: self.max,
-            stalls: self.stalls.clone(),
-            more_stalls: self.more_stalls,
-        };
+        let report = json!({
+            "packets": self.times.len(),
+            "p50_ns": quantile(0.5),
+            "p99_ns": quantile(0.99),
+            "max_ns": self.max,
+            "stalls": self.stalls,
+            "more_stalls": self.more_stalls,
+        });
         self.times.clear();
         self.stalls.clear();
         (self.max, self.more_stalls) = (0, 0);
@@ -104,10 +94,10 @@ mod tests {
         (1..=100).for_each(|late| lateness.record(7, late, 0));
         lateness.record(9, 5_000_000, 3);
         let report = lateness.take();
-        assert_eq!((report.p50_ns, report.p99_ns, report.max_ns), (51, 100, 5_000_000));
-        assert_eq!(report.stalls, [Stall { due_ns: 9, late_ns: 5_000_000, port: Some(3) }]);
-        assert_eq!(lateness.take().packets, 0);
+        assert_eq!(["p50_ns", "p99_ns", "max_ns"].map(|name| report[name].as_u64()), [51, 100, 5_000_000].map(Some));
+        assert_eq!(report["stalls"], json!([{ "due_ns": 9, "late_ns": 5_000_000, "port": 3 }]));
+        assert_eq!(lateness.take()["packets"], 0);
         lateness.record(9, u64::MAX, 3);
-        assert_eq!(lateness.take().max_ns, u64::MAX);
+        assert_eq!(lateness.take()["max_ns"], u64::MAX);
     }
 }

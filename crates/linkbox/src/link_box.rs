@@ -13,7 +13,6 @@ use serde::Deserialize;
 
 use crate::{
     Error,
-    accounts::Balance,
     control::{self, Answer, Control, Peer},
     header,
     kept::CapturedHeaders,
@@ -89,7 +88,9 @@ pub(crate) struct LinkBox {
     turn: Vec<u16>,
     pool: Pool,
     batch: Box<Batch>,
-    pub(crate) balance: Balance,
+    /// Packets that came in and had a route, or were copied by a link, and were neither dropped or lost on a link nor handed
+    /// over: by comparison with those in flight none can go astray unnoticed.
+    pub(crate) inside: i64,
     pub(crate) lateness: Lateness,
     pub(crate) log: Option<Log>,
     /// The packets of watched links.
@@ -123,7 +124,7 @@ impl LinkBox {
             ports,
             pool,
             batch: Batch::new(plan.mtu.into()),
-            balance: Balance::default(),
+            inside: 0,
             lateness: Lateness::new(),
             log: plan.log.then(Log::new),
             kept: CapturedHeaders::default(),
@@ -179,7 +180,7 @@ impl LinkBox {
         let mut inside = Inside {
             network: &mut self.network,
             pool: &mut self.pool,
-            balance: &mut self.balance,
+            packets: &mut self.inside,
             mtu: self.mtu,
             origin: self.origin,
         };
@@ -231,13 +232,13 @@ impl LinkBox {
                     match outcome {
                         LinkOutcome::Arrives(at) | LinkOutcome::Marked(at) => self.keep(packet, link, false, at),
                         LinkOutcome::Dropped | LinkOutcome::Lost => {
-                            self.balance.gone += 1;
+                            self.inside -= 1;
                             self.pool.give_back(packet);
                         }
                     }
                     if let Some(copy) = copy {
                         let twin = self.pool.copy(packet).ok_or_else(|| crowded(self.pool.in_use()))?;
-                        self.balance.entered += 1;
+                        self.inside += 1;
                         self.keep(twin, link, false, copy.at);
                         self.network.send_copy(copy, twin);
                     }
@@ -248,7 +249,7 @@ impl LinkBox {
                     target.write(self.pool.packet(packet));
                     let now = monotonic_ns();
                     self.lateness.record(due, now.saturating_sub(due), port);
-                    self.balance.left += 1;
+                    self.inside -= 1;
                     self.pool.give_back(packet);
                 }
             }

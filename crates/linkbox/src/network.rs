@@ -1,7 +1,7 @@
 //! The network in virtual time: what happens to packets, and when.
 
 use std::{
-    cmp::{Ordering, Reverse},
+    cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
     net::IpAddr,
 };
@@ -84,8 +84,8 @@ enum Hop {
     Port(u16),
 }
 
-/// A packet's next step.
-#[derive(Clone, Copy, Debug)]
+/// A packet's next step. They come by time, then in the order in which they came to be known, which no two share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Step {
     time: Nanos,
     order: u64,
@@ -95,27 +95,6 @@ struct Step {
     leaves: u16,
     offered: OfferedPacket,
 }
-
-// By time, then by the order in which steps came to be known, which no two share.
-impl Ord for Step {
-    fn cmp(&self, other: &Step) -> Ordering {
-        (self.time, self.order).cmp(&(other.time, other.order))
-    }
-}
-
-impl PartialOrd for Step {
-    fn partial_cmp(&self, other: &Step) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Step {
-    fn eq(&self, other: &Step) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Step {}
 
 const NO_LINE: u16 = u16::MAX;
 

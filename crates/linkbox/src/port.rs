@@ -8,15 +8,7 @@ use std::{
 use firstflight_device::{BATCH, Batch, MacAddress, PacketSocket, Tun, mac_address, monotonic_ns};
 use firstflight_path::Nanos;
 
-use crate::{
-    Error,
-    accounts::{Balance, PortCounts},
-    header::PacketHeader,
-    network::Network,
-    plan::PortPlan,
-    pool::Pool,
-    refused,
-};
+use crate::{Error, accounts::PortCounts, header::PacketHeader, network::Network, plan::PortPlan, pool::Pool, refused};
 
 /// The device or socket of a port.
 #[derive(Debug)]
@@ -59,7 +51,8 @@ pub(crate) struct Port {
 pub(crate) struct Inside<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) pool: &'a mut Pool,
-    pub(crate) balance: &'a mut Balance,
+    /// Packets that are there.
+    pub(crate) packets: &'a mut i64,
     pub(crate) mtu: u16,
     /// The monotonic clock's time at which the network began.
     pub(crate) origin: Nanos,
@@ -163,7 +156,7 @@ impl Port {
     fn enter(&mut self, time: Nanos, hop: u32, header: &PacketHeader, inside: &mut Inside<'_>) {
         let Some(buffer) = inside.pool.take(header.total_bytes) else { return };
         self.counts.incoming.add(header.offered.bytes);
-        inside.balance.entered += 1;
+        *inside.packets += 1;
         let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
         self.counts.belated += u64::from(behind > 0);
     }

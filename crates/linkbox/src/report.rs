@@ -30,8 +30,8 @@ impl LinkBox {
             counts
         });
         answer["ports"] = ports.collect();
-        answer["unaccounted"] = self.balance.unaccounted(self.network.under_way() as u64).into();
-        answer["lateness"] = json!(self.lateness.take());
+        answer["unaccounted"] = (self.inside - self.network.under_way() as i64).into();
+        answer["lateness"] = self.lateness.take();
         let mut tables = Vec::new();
         if intervals {
             tables.push(Row::columns(&self.intervals()));
@@ -39,7 +39,7 @@ impl LinkBox {
         if let Some(log) = &mut self.log {
             let (crossings, missed) = log.take();
             answer["log_missed"] = missed.into();
-            answer["connections"] = log.connections.ends.iter().map(|ends| json!([ends.client, ends.server])).collect();
+            answer["connections"] = json!(log.connections.ends);
             tables.push(Row::columns(&crossings));
         }
         (answer, tables)

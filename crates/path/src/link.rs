@@ -87,7 +87,7 @@ impl LinkSpec {
 }
 
 /// A packet that comes to a link, as far as the link needs to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OfferedPacket {
     /// Its size, headers included.
     pub bytes: u32,
