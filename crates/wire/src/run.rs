@@ -3,7 +3,7 @@
 use std::{
     ops::ControlFlow,
     os::fd::{AsFd, OwnedFd},
-    path::Path,
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -50,38 +50,8 @@ pub fn run(
     control::run(control, |control| {
         let mut station = Station::new(plan, socket)?;
         station.run(control, interrupted)?;
-        station.port.capture.map_or(Ok(()), |capture| Ok(capture.finish()?))
+        station.port.capture.map_or(Ok(()), |file| Ok(file?.finish()?))
     })
-}
-
-/// A capture file in progress, of the packets of the interface.
-#[derive(Debug)]
-struct CaptureWriter {
-    file: CaptureFile,
-    /// The offset of the wall clock from the monotonic one at the beginning.
-    epoch: Nanos,
-    failure: Option<FileError>,
-}
-
-impl CaptureWriter {
-    fn create(path: &Path) -> Result<CaptureWriter, FileError> {
-        let file = CaptureFile::create(path, "packets of our TCP on a device", &["wire"])?;
-        Ok(CaptureWriter { file, epoch: wall_ahead_ns(), failure: None })
-    }
-
-    /// A packet passed at a time of the monotonic clock.
-    fn note(&mut self, time: Nanos, direction: Direction, packet: &[u8]) {
-        let record = Record { time_ns: self.epoch + time, interface: 0, direction };
-        if self.failure.is_none() {
-            self.failure = self.file.write(&record, packet, packet.len() as u32).err();
-        }
-    }
-
-    /// Puts the file in its place, unless a write failed.
-    fn finish(self) -> Result<(), FileError> {
-        self.failure.map_or(Ok(()), Err)?;
-        self.file.finish()
-    }
 }
 
 /// The packet socket as the host's wire.
@@ -94,13 +64,20 @@ struct Port {
     /// Packets that came and were lost because they were not read in time.
     overrun: u64,
     failure: Option<std::io::Error>,
-    capture: Option<CaptureWriter>,
+    /// The file of all packets, in progress, or why it cannot be written.
+    capture: Option<Result<CaptureFile, FileError>>,
+    /// The offset of the wall clock from the monotonic one at the beginning.
+    wall_ahead: Nanos,
 }
 
 impl Port {
+    /// A packet passed at a time of the monotonic clock.
     fn note(&mut self, time: impl FnOnce() -> Nanos, direction: Direction, packet: &[u8]) {
-        if let Some(capture) = &mut self.capture {
-            capture.note(time(), direction, packet);
+        if let Some(Ok(file)) = &mut self.capture {
+            let record = Record { time_ns: self.wall_ahead + time(), interface: 0, direction };
+            if let Err(failure) = file.write(&record, packet, packet.len() as u32) {
+                self.capture = Some(Err(failure));
+            }
         }
     }
 }
@@ -142,8 +119,17 @@ impl Station {
         if plan.segments {
             host.keep_segments();
         }
-        let capture = plan.packets.as_deref().map(CaptureWriter::create).transpose()?;
-        let port = Port { socket, neighbour: plan.neighbour, sent: 0, unsent: 0, overrun: 0, failure: None, capture };
+        let create = |path: &PathBuf| CaptureFile::create(path, "packets of our TCP on a device", &["wire"]);
+        let port = Port {
+            socket,
+            neighbour: plan.neighbour,
+            sent: 0,
+            unsent: 0,
+            overrun: 0,
+            failure: None,
+            capture: plan.packets.as_ref().map(create).transpose()?.map(Ok),
+            wall_ahead: wall_ahead_ns(),
+        };
         Ok(Station { host, port, batch: Batch::new(plan.mtu.into()), mtu: plan.mtu })
     }
 
