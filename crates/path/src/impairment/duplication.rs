@@ -1,6 +1,6 @@
 //! Duplication: a share of packets comes twice, as where a link layer retransmits because its own acknowledgment was lost.
 
-use super::{Draws, Flight};
+use super::{Draws, Flight, Passage};
 use crate::{Nanos, spec::spec};
 
 spec! {
@@ -13,25 +13,14 @@ spec! {
     }
 }
 
-impl Copy for DuplicationSpec {}
-
 impl DuplicationSpec {
     pub(super) fn reorders(&self) -> bool {
         true
     }
-}
 
-#[derive(Clone, Debug)]
-pub(crate) struct Duplication(DuplicationSpec);
-
-impl Duplication {
-    pub(super) fn new(spec: &DuplicationSpec) -> Duplication {
-        Duplication(*spec)
-    }
-
-    pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {
-        if draws.uniform() < self.0.share {
-            flight.copy = Some(flight.arrival.saturating_add(self.0.delay_ns));
+    pub(super) fn act(&self, flight: &mut Flight, _before: Option<Passage>, draws: Draws) {
+        if draws.uniform() < self.share {
+            flight.copy = Some(flight.arrival.saturating_add(self.delay_ns));
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Draws, Flight};
+use super::{Draws, Flight, Passage};
 use crate::{
     Nanos,
     spec::{Parameter, spec},
@@ -23,8 +23,6 @@ spec! {
         keep_order: bool = true,
     }
 }
-
-impl Copy for JitterSpec {}
 
 /// The distribution of the times around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,30 +44,16 @@ impl JitterSpec {
     pub(super) fn reorders(&self) -> bool {
         !self.keep_order
     }
-}
 
-#[derive(Clone, Debug)]
-pub(crate) struct Jitter {
-    spec: JitterSpec,
-    /// When the last packet arrives.
-    last: Nanos,
-}
-
-impl Jitter {
-    pub(super) fn new(spec: &JitterSpec) -> Jitter {
-        Jitter { spec: *spec, last: 0 }
-    }
-
-    pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {
+    pub(super) fn act(&self, flight: &mut Flight, before: Option<Passage>, draws: Draws) {
         let draw = draws.uniform();
-        let factor = match self.spec.distribution {
+        let factor = match self.distribution {
             Distribution::Uniform => 2.0 * draw,
             Distribution::Exponential => -libm::log1p(-draw),
         };
-        flight.arrival = flight.arrival.saturating_add(libm::round(factor * self.spec.mean_ns as f64) as Nanos);
-        if self.spec.keep_order {
-            flight.arrival = flight.arrival.max(self.last);
-            self.last = flight.arrival;
+        flight.arrival = flight.arrival.saturating_add(libm::round(factor * self.mean_ns as f64) as Nanos);
+        if let Some(before) = before.filter(|_| self.keep_order) {
+            flight.arrival = flight.arrival.max(before.left);
         }
     }
 }

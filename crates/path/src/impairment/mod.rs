@@ -15,7 +15,7 @@ use crate::{
 /// The table of impairments: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! impairments {
     ($($(#[$doc:meta])* $impairment:ident($spec:ident) in $file:ident,)*) => {
-        $(use $file::$impairment; pub use $file::$spec;)*
+        $(pub use $file::$spec;)*
 
         /// An impairment as a scenario describes it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,31 +29,23 @@ macro_rules! impairments {
                 vec![$($spec::describe(stringify!($impairment)),)*]
             }
 
+            fn check(&self) -> Result<(), SpecError> {
+                match self {
+                    $(ImpairmentSpec::$impairment(spec) => spec.check_bounds(),)*
+                }
+            }
+
             /// Whether a packet can overtake another, or come twice.
             pub fn reorders(&self) -> bool {
                 match self {
                     $(ImpairmentSpec::$impairment(spec) => spec.reorders(),)*
                 }
             }
-        }
 
-        #[derive(Clone, Debug)]
-        enum Impairment {
-            $($impairment($impairment),)*
-        }
-
-        impl Impairment {
-            fn new(spec: &ImpairmentSpec) -> Result<Impairment, SpecError> {
-                match spec {
-                    $(ImpairmentSpec::$impairment(spec) => {
-                        spec.check_bounds().map(|()| Impairment::$impairment($impairment::new(spec)))
-                    })*
-                }
-            }
-
-            fn act(&mut self, flight: &mut Flight, draws: Draws) {
+            /// What it does to a packet; `before`: the one before it.
+            fn act(&self, flight: &mut Flight, before: Option<Passage>, draws: Draws) {
                 match self {
-                    $(Impairment::$impairment(impairment) => impairment.act(flight, draws.of(stringify!($impairment))),)*
+                    $(ImpairmentSpec::$impairment(spec) => spec.act(flight, before, draws.of(stringify!($impairment))),)*
                 }
             }
         }
@@ -99,9 +91,17 @@ impl Draws {
     }
 }
 
+/// When a packet came to an impairment, and when it left it.
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    came: Nanos,
+    left: Nanos,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
-    all: Vec<Impairment>,
+    /// Each with the last packet's passage.
+    all: Vec<(ImpairmentSpec, Option<Passage>)>,
     key: u64,
     /// When the last of the packets so far reaches the far end.
     latest: Nanos,
@@ -110,7 +110,8 @@ pub(crate) struct Impairments {
 impl Impairments {
     /// Those that `specs` ask for, with draws by `key`.
     pub(crate) fn new(specs: &[ImpairmentSpec], key: u64) -> Result<Impairments, SpecError> {
-        Ok(Impairments { all: specs.iter().map(Impairment::new).collect::<Result<_, _>>()?, key, latest: 0 })
+        specs.iter().try_for_each(ImpairmentSpec::check)?;
+        Ok(Impairments { all: specs.iter().map(|spec| (spec.clone(), None)).collect(), key, latest: 0 })
     }
 
     /// The outcome for a packet that would reach the far end at `arrival`. `own` is its own draw, which also decides
@@ -118,8 +119,10 @@ impl Impairments {
     pub(crate) fn act(&mut self, arrival: Nanos, own: f64) -> Flight {
         let mut flight = Flight { arrival, copy: None, overtakes: false };
         let draws = Draws(mix(self.key ^ own.to_bits()));
-        for impairment in &mut self.all {
-            impairment.act(&mut flight, draws);
+        for (impairment, last) in &mut self.all {
+            let came = flight.arrival;
+            impairment.act(&mut flight, *last, draws);
+            *last = Some(Passage { came, left: flight.arrival });
         }
         flight.overtakes = flight.arrival < self.latest;
         self.latest = self.latest.max(flight.arrival);

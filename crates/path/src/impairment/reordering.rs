@@ -1,6 +1,6 @@
 //! Reordering: a share of packets takes longer by a fixed time, in which others overtake them.
 
-use super::{Draws, Flight};
+use super::{Draws, Flight, Passage};
 use crate::{Nanos, spec::spec};
 
 spec! {
@@ -13,25 +13,14 @@ spec! {
     }
 }
 
-impl Copy for ReorderingSpec {}
-
 impl ReorderingSpec {
     pub(super) fn reorders(&self) -> bool {
         true
     }
-}
 
-#[derive(Clone, Debug)]
-pub(crate) struct Reordering(ReorderingSpec);
-
-impl Reordering {
-    pub(super) fn new(spec: &ReorderingSpec) -> Reordering {
-        Reordering(*spec)
-    }
-
-    pub(super) fn act(&mut self, flight: &mut Flight, draws: Draws) {
-        if draws.uniform() < self.0.share {
-            flight.arrival = flight.arrival.saturating_add(self.0.delay_ns);
+    pub(super) fn act(&self, flight: &mut Flight, _before: Option<Passage>, draws: Draws) {
+        if draws.uniform() < self.share {
+            flight.arrival = flight.arrival.saturating_add(self.delay_ns);
         }
     }
 }

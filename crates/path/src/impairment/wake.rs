@@ -1,6 +1,6 @@
 //! A far end that sleeps while nothing arrives, as a processor without work does, and takes a time to wake up.
 
-use super::{Draws, Flight};
+use super::{Draws, Flight, Passage};
 use crate::{Nanos, spec::spec};
 
 spec! {
@@ -14,32 +14,17 @@ spec! {
     }
 }
 
-impl Copy for WakeSpec {}
-
 impl WakeSpec {
     pub(super) fn reorders(&self) -> bool {
         false
     }
-}
 
-#[derive(Clone, Debug)]
-pub(crate) struct Wake {
-    spec: WakeSpec,
-    /// When the last packet came, and when it was taken; None before the first.
-    last: Option<(Nanos, Nanos)>,
-}
-
-impl Wake {
-    pub(super) fn new(spec: &WakeSpec) -> Wake {
-        Wake { spec: *spec, last: None }
-    }
-
-    pub(super) fn act(&mut self, flight: &mut Flight, _draws: Draws) {
-        let came = flight.arrival;
-        flight.arrival = match self.last {
-            Some((last, taken)) if came < last.saturating_add(self.spec.after_ns) => came.max(taken),
-            _ => came.saturating_add(self.spec.delay_ns),
+    pub(super) fn act(&self, flight: &mut Flight, before: Option<Passage>, _draws: Draws) {
+        flight.arrival = match before {
+            Some(Passage { came, left }) if flight.arrival < came.saturating_add(self.after_ns) => {
+                flight.arrival.max(left)
+            }
+            _ => flight.arrival.saturating_add(self.delay_ns),
         };
-        self.last = Some((came, flight.arrival));
     }
 }
