@@ -40,7 +40,7 @@ mod users;
 use std::ops::Range;
 
 pub use datagram::observed;
-pub use error::{PlanError, Problem};
+pub use error::PlanError;
 pub use firstflight_path::Nanos;
 pub use firstflight_random as random;
 pub use firstflight_records::table;

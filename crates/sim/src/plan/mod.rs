@@ -16,7 +16,7 @@ pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
 pub use network::{DrawnLimit, Group, LinkLaws, LinkPair, Network};
 
-use crate::{PlanError, Problem, population::PopulationSpec};
+use crate::{PlanError, population::PopulationSpec};
 
 /// 31 years: sums and small multiples of times stay far from overflow.
 const LONGEST_DURATION: Nanos = 1_000_000_000_000_000_000;
@@ -85,7 +85,7 @@ impl Plan {
     /// # Errors
     /// The problem and its place.
     pub fn from_json(json: &str) -> Result<Plan, PlanError> {
-        let plan: Plan = serde_json::from_str(json).map_err(Problem::Unreadable)?;
+        let plan: Plan = serde_json::from_str(json).map_err(PlanError::Unreadable)?;
         plan.validate()?;
         Ok(plan)
     }

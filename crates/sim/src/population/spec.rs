@@ -128,6 +128,13 @@ pub struct Buckets {
     pub segments: Vec<f64>,
 }
 
+/// Fields with their names.
+macro_rules! named {
+    ($owner:ident: $($field:ident),*) => {
+        [$((stringify!($field), &$owner.$field)),*]
+    };
+}
+
 impl PopulationSpec {
     /// Checks conditions that a type cannot express.
     pub(crate) fn validate(&self) -> Result<(), PlanError> {
@@ -182,13 +189,7 @@ impl PopulationSpec {
 impl MarginalsSpec {
     /// The laws with their names, in the order of the correlations.
     pub(super) fn laws(&self) -> [(&'static str, &Distribution); FIGURES] {
-        [
-            ("rtt_ns", &self.rtt_ns),
-            ("down_bps", &self.down_bps),
-            ("up_bps", &self.up_bps),
-            ("buffer_ns", &self.buffer_ns),
-            ("loss", &self.loss),
-        ]
+        named!(self: rtt_ns, down_bps, up_bps, buffer_ns, loss)
     }
 
     fn validate(&self) -> Result<(), PlanError> {
@@ -206,13 +207,7 @@ impl MarginalsSpec {
 impl TableSpec {
     /// The columns with their names, in the order of the figures of a path.
     pub(super) fn columns(&self) -> [(&'static str, &Column); FIGURES] {
-        [
-            ("rtt_ns", &self.rtt_ns),
-            ("down_bps", &self.down_bps),
-            ("up_bps", &self.up_bps),
-            ("buffer_ns", &self.buffer_ns),
-            ("loss", &self.loss),
-        ]
+        named!(self: rtt_ns, down_bps, up_bps, buffer_ns, loss)
     }
 
     fn lists(&self) -> impl Iterator<Item = (&'static str, &[f64])> {
@@ -220,12 +215,7 @@ impl TableSpec {
             Column::Values(values) => Some((name, values.as_slice())),
             Column::Distribution(_) => None,
         });
-        let others = [
-            ("weight", &self.weight),
-            ("bytes", &self.bytes),
-            ("tls_bytes", &self.tls_bytes),
-            ("tls_exchanges", &self.tls_exchanges),
-        ];
+        let others = named!(self: weight, bytes, tls_bytes, tls_exchanges);
         measured.chain(others.into_iter().filter_map(|(name, values)| Some((name, values.as_deref()?))))
     }
 
@@ -278,13 +268,8 @@ impl TableSpec {
 
 impl Buckets {
     /// The dimensions with their borders.
-    pub fn dimensions(&self) -> [(&'static str, &[f64]); 4] {
-        [
-            ("rtt_s", &self.rtt_s),
-            ("down_bps", &self.down_bps),
-            ("bdp_bytes", &self.bdp_bytes),
-            ("segments", &self.segments),
-        ]
+    pub fn dimensions(&self) -> [(&'static str, &Vec<f64>); 4] {
+        named!(self: rtt_s, down_bps, bdp_bytes, segments)
     }
 
     fn validate(&self) -> Result<(), PlanError> {
