@@ -48,7 +48,7 @@ def members() -> dict[str, Members]:
     """
     found: dict[str, Members] = {}
     for path in sorted(CRATE.rglob("*.rs")):
-        for kind, body in re.findall(r"^pub (?:struct|enum) (\w+) \{\n(.*?)^\}", path.read_text(), re.M | re.S):
+        for _, kind, body in _KIND.findall(path.read_text()):
             own = found.setdefault(kind, {})
             doc: list[str] = []
             for line in map(str.strip, body.splitlines()):
@@ -64,7 +64,9 @@ def members() -> dict[str, Members]:
     return found
 
 
-_FIELD, _VARIANT = re.compile(r"(?:pub )?(\w+): ([\w<>]+),"), re.compile(r"([A-Z]\w*)(?:\((\w+)\))?(?: \{)?,?(?: \},)?")
+_KIND = re.compile(r"^( *)pub (?:struct|enum) (\w+) \{\n(.*?)^\1\}", re.M | re.S)
+_FIELD = re.compile(r"(?:pub )?(\w+): ([\w<>]+)(?: = .*)?,")
+_VARIANT = re.compile(r"([A-Z]\w*)(?:\((\w+)\))?(?: \{)?,?(?: \},)?")
 
 
 def description(path: str) -> str:

@@ -1,6 +1,7 @@
 //! The amount that may be sent before the first acknowledgment of data.
 
 use super::error::{LONGEST_TIMEOUT, ProfileError, within};
+use super::with_defaults;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 
@@ -124,71 +125,47 @@ pub enum Lesson {
     LossAwareFirstFlight,
 }
 
-/// Parameters of the memory of a destination.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Remembered {
-    /// Whose windows count.
-    pub of: MemoryOf,
-    /// Window while nothing is known, in segments.
-    pub start_segments: u32,
-    /// Most segments that a memory may give.
-    pub max_segments: u32,
-    /// Weight of a new value against the stored value, in percent, 1 to 100.
-    pub weight_percent: u32,
-    /// An entry that has not been renewed for this time is forgotten.
-    pub lifetime_ns: Nanos,
-    /// True if the slow start threshold is handed on as well, with `of = closed`.
-    pub ssthresh: bool,
-    /// The value that a closed connection contributes.
-    pub lesson: Lesson,
-    /// Neighboring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
-    pub hosts: u32,
-}
-
-impl Default for Remembered {
-    fn default() -> Self {
-        Self {
-            of: MemoryOf::Live,
-            start_segments: 10,
-            max_segments: 100,
-            weight_percent: 50,
-            lifetime_ns: 90 * SECOND,
-            ssthresh: false,
-            lesson: Lesson::Last,
-            hosts: 1,
-        }
+with_defaults! {
+    /// Parameters of the memory of a destination.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Remembered {
+        /// Whose windows count.
+        of: MemoryOf = MemoryOf::Live,
+        /// Window while nothing is known, in segments.
+        start_segments: u32 = 10,
+        /// Most segments that a memory may give.
+        max_segments: u32 = 100,
+        /// Weight of a new value against the stored value, in percent, 1 to 100.
+        weight_percent: u32 = 50,
+        /// An entry that has not been renewed for this time is forgotten.
+        lifetime_ns: Nanos = 90 * SECOND,
+        /// True if the slow start threshold is handed on as well, with `of = closed`.
+        ssthresh: bool = false,
+        /// The value that a closed connection contributes.
+        lesson: Lesson = Lesson::Last,
+        /// Neighboring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
+        hosts: u32 = 1,
     }
 }
 
-/// The parameters of RFC 9040 §C.3, with its values as defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Adaptive {
-    /// MinIW, in segments.
-    pub min_segments: u32,
-    /// MaxIW, in segments; also where it begins.
-    pub max_segments: u32,
-    /// MulDecr, in percent: the part of the window left after a decrease, 1 to 99.
-    pub decrease_to_percent: u32,
-    /// AddIncr, in segments, 0 to 2.
-    pub increase_segments: u32,
-    /// Threshold, in percent of the connections, 0 to 95: with more of them failing the window decreases.
-    pub threshold_percent: u32,
-    /// Connections after which the window is set again, 1 to 1000.
-    pub connections: u32,
-}
-
-impl Default for Adaptive {
-    fn default() -> Self {
-        Self {
-            min_segments: 3,
-            max_segments: 10,
-            decrease_to_percent: 50,
-            increase_segments: 2,
-            threshold_percent: 5,
-            connections: 1000,
-        }
+with_defaults! {
+    /// The parameters of RFC 9040 §C.3, with its values as defaults.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Adaptive {
+        /// MinIW, in segments.
+        min_segments: u32 = 3,
+        /// MaxIW, in segments; also where it begins.
+        max_segments: u32 = 10,
+        /// MulDecr, in percent: the part of the window left after a decrease, 1 to 99.
+        decrease_to_percent: u32 = 50,
+        /// AddIncr, in segments, 0 to 2.
+        increase_segments: u32 = 2,
+        /// Threshold, in percent of the connections, 0 to 95: with more of them failing the window decreases.
+        threshold_percent: u32 = 5,
+        /// Connections after which the window is set again, 1 to 1000.
+        connections: u32 = 1000,
     }
 }
 

@@ -23,103 +23,126 @@ use crate::{MILLISECOND, Nanos, SECOND};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
-/// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Profile {
-    /// Largest payload of a segment, advertised in the MSS option; 1 to 65535.
-    pub mss_bytes: u32,
-    /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
-    pub min_mss_bytes: u32,
-    /// Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`).
-    pub mss_within_half_window: bool,
-    /// Initial window.
-    pub initial_window: InitialWindow,
-    /// Restart window after an idle time longer than the RTO.
-    pub restart_window: RestartWindow,
-    /// When the sender checks for an idle time.
-    pub idle_check: IdleCheck,
-    /// Congestion window after a retransmission timeout, in segments, at least 1.
-    pub loss_window_segments: u32,
-    /// Effect of a lost SYN or SYN-ACK on the initial window.
-    pub syn_loss_response: SynLossResponse,
-    /// With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its retransmission was
-    /// spurious.
-    pub undo_spurious_syn: bool,
-    /// Initial ssthresh, in segments; none: arbitrarily high.
-    pub initial_ssthresh_segments: Option<u32>,
-    /// Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`).
-    pub max_send_window_segments: Option<u32>,
-    /// Bound on the memory of data that the application has written and the peer has not acknowledged; none: it writes
-    /// everything immediately.
-    pub send_buffer: Option<SendBuffer>,
-    /// Size of the receive buffer, which is the largest advertised window, in bytes.
-    pub receive_window_bytes: u32,
-    /// Growth of the advertised window up to `receive_window_bytes`; none: full size from the start.
-    pub receive_window_growth: Option<ReceiveWindowGrowth>,
-    /// Offer the window scale option (RFC 7323).
-    pub window_scaling: bool,
-    /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
-    /// (Linux: `tcp_may_update_window`).
-    pub ignore_shrinking_duplicates: bool,
-    /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
-    /// a duplicate is echoed.
-    pub loose_sequence_check: bool,
-    /// When to acknowledge data.
-    pub ack: AckPolicy,
-    /// Offer selective acknowledgments (RFC 2018), which a scoreboard can use.
-    pub sack: bool,
-    /// Report duplicates in SACK options (RFC 2883).
-    pub dsack: bool,
-    /// Offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`.
-    pub timestamps: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: EcnPolicy,
-    /// Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole files.
-    pub nagle: Nagle,
-    /// Loss recovery algorithm, with its rules.
-    pub recovery: RecoveryAlgorithm,
-    /// Send new data on the first two duplicate ACKs (RFC 3042).
-    pub limited_transmit: bool,
-    /// Lower the duplicate ACK threshold when fewer than four segments are outstanding (RFC 5827).
-    pub early_retransmit: bool,
-    /// Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and CUBIC
-    /// counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
-    pub timer_tick: Option<TimerTick>,
-    /// Duplicate ACKs that trigger fast retransmit.
-    pub duplicate_ack_threshold: u32,
-    /// Congestion control.
-    pub congestion_control: CongestionAlgorithm,
-    /// ACKs that let cwnd grow, and the effect of idle time on cwnd.
-    pub window_validation: WindowValidation,
-    /// Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open the
-    /// window.
-    pub pacing: Option<WindowPacing>,
-    /// Start-up scheme, in addition to the initial window.
-    pub startup: Startup,
-    /// Growth of cwnd in slow start.
-    pub slow_start_growth: SlowStartGrowth,
-    /// Growth of cwnd in congestion avoidance.
-    pub congestion_avoidance: CongestionAvoidance,
-    /// ssthresh after a loss.
-    pub ssthresh: SsthreshRules,
-    /// Retransmission timer.
-    pub rto: RtoRules,
-    /// Piggyback waiting data on the third segment of the handshake.
-    pub data_on_handshake_ack: bool,
-    /// Send the FIN with the last data (RFC 9293 §3.6), else in a separate segment once all data is acknowledged.
-    pub piggyback_fin: bool,
-    /// Retransmissions of one segment before the connection is aborted.
-    pub max_retries: u32,
-    /// Retransmissions of a SYN before the connection is aborted.
-    pub max_syn_retries: u32,
-    /// Retransmissions of a SYN-ACK before the connection is aborted.
-    pub max_syn_ack_retries: u32,
-    /// Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`).
-    pub linear_syn_timeouts: u32,
-    /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse a
-    /// SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
-    pub retry_stale_syn_ack: bool,
+/// Declares a struct whose fields have values by default.
+macro_rules! with_defaults {
+    ($(#[$about:meta])* pub struct $Name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $value:expr,)* }) => {
+        $(#[$about])*
+        pub struct $Name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl $Name {
+            pub(crate) const DEFAULT: Self = Self { $($field: $value,)* };
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self::DEFAULT
+            }
+        }
+    };
+}
+use with_defaults;
+
+with_defaults! {
+    /// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(remote = "Self", deny_unknown_fields)]
+    pub struct Profile {
+        /// Largest payload of a segment, advertised in the MSS option; 1 to 65535.
+        mss_bytes: u32 = 1460,
+        /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
+        min_mss_bytes: u32 = 1,
+        /// Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`).
+        mss_within_half_window: bool = false,
+        /// Initial window.
+        initial_window: InitialWindow = InitialWindow::Rfc6928,
+        /// Restart window after an idle time longer than the RTO.
+        restart_window: RestartWindow = RestartWindow::Rfc5681,
+        /// When the sender checks for an idle time.
+        idle_check: IdleCheck = IdleCheck::OnSend,
+        /// Congestion window after a retransmission timeout, in segments, at least 1.
+        loss_window_segments: u32 = 1,
+        /// Effect of a lost SYN or SYN-ACK on the initial window.
+        syn_loss_response: SynLossResponse = SynLossResponse::Rfc6928,
+        /// With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its retransmission was
+        /// spurious.
+        undo_spurious_syn: bool = false,
+        /// Initial ssthresh, in segments; none: arbitrarily high.
+        initial_ssthresh_segments: Option<u32> = None,
+        /// Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`).
+        max_send_window_segments: Option<u32> = None,
+        /// Bound on the memory of data that the application has written and the peer has not acknowledged; none: it writes
+        /// everything immediately.
+        send_buffer: Option<SendBuffer> = None,
+        /// Size of the receive buffer, which is the largest advertised window, in bytes.
+        receive_window_bytes: u32 = 1 << 20,
+        /// Growth of the advertised window up to `receive_window_bytes`; none: full size from the start.
+        receive_window_growth: Option<ReceiveWindowGrowth> = None,
+        /// Offer the window scale option (RFC 7323).
+        window_scaling: bool = true,
+        /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
+        /// (Linux: `tcp_may_update_window`).
+        ignore_shrinking_duplicates: bool = false,
+        /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
+        /// a duplicate is echoed.
+        loose_sequence_check: bool = false,
+        /// When to acknowledge data.
+        ack: AckPolicy = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MILLISECOND },
+        /// Offer selective acknowledgments (RFC 2018), which a scoreboard can use.
+        sack: bool = false,
+        /// Report duplicates in SACK options (RFC 2883).
+        dsack: bool = false,
+        /// Offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`.
+        timestamps: bool = false,
+        /// Explicit congestion notification (RFC 3168).
+        ecn: EcnPolicy = EcnPolicy::Off,
+        /// Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole files.
+        nagle: Nagle = Nagle::Off,
+        /// Loss recovery algorithm, with its rules.
+        recovery: RecoveryAlgorithm = RecoveryAlgorithm::NEW_RENO,
+        /// Send new data on the first two duplicate ACKs (RFC 3042).
+        limited_transmit: bool = false,
+        /// Lower the duplicate ACK threshold when fewer than four segments are outstanding (RFC 5827).
+        early_retransmit: bool = false,
+        /// Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and CUBIC
+        /// counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
+        timer_tick: Option<TimerTick> = None,
+        /// Duplicate ACKs that trigger fast retransmit.
+        duplicate_ack_threshold: u32 = 3,
+        /// Congestion control.
+        congestion_control: CongestionAlgorithm = CongestionAlgorithm::Reno,
+        /// ACKs that let cwnd grow, and the effect of idle time on cwnd.
+        window_validation: WindowValidation = WindowValidation::Off,
+        /// Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open the
+        /// window.
+        pacing: Option<WindowPacing> = None,
+        /// Start-up scheme, in addition to the initial window.
+        startup: Startup = Startup::Window,
+        /// Growth of cwnd in slow start.
+        slow_start_growth: SlowStartGrowth = SlowStartGrowth::AbcL1,
+        /// Growth of cwnd in congestion avoidance.
+        congestion_avoidance: CongestionAvoidance = CongestionAvoidance::PerAck,
+        /// ssthresh after a loss.
+        ssthresh: SsthreshRules = SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
+        /// Retransmission timer.
+        rto: RtoRules = RtoRules::DEFAULT,
+        /// Piggyback waiting data on the third segment of the handshake.
+        data_on_handshake_ack: bool = false,
+        /// Send the FIN with the last data (RFC 9293 §3.6), else in a separate segment once all data is acknowledged.
+        piggyback_fin: bool = true,
+        /// Retransmissions of one segment before the connection is aborted.
+        max_retries: u32 = 15,
+        /// Retransmissions of a SYN before the connection is aborted.
+        max_syn_retries: u32 = 7,
+        /// Retransmissions of a SYN-ACK before the connection is aborted.
+        max_syn_ack_retries: u32 = 7,
+        /// Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`).
+        linear_syn_timeouts: u32 = 0,
+        /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse a
+        /// SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
+        retry_stale_syn_ack: bool = false,
+    }
 }
 
 impl Serialize for Profile {
@@ -254,28 +277,30 @@ pub struct AfterSynLoss {
     pub unless_sampled: bool,
 }
 
-/// The retransmission timer (RFC 6298).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RtoRules {
-    /// Timeout before the first sample.
-    pub initial_ns: Nanos,
-    /// Lower bound.
-    pub minimum_ns: Nanos,
-    /// Upper bound, with backoff.
-    pub maximum_ns: Nanos,
-    /// Clock granularity G.
-    pub granularity_ns: Nanos,
-    /// Interval that a sample measures.
-    pub samples: RttSamples,
-    /// Estimator that computes the timeout from samples.
-    pub estimator: RtoEstimator,
-    /// Factor by which each expiry multiplies the timeout.
-    pub backoff: u32,
-    /// Also multiply the timeout by that factor on a fast retransmit (ns-2's BayFullTcp, `fast_retransmit()`).
-    pub backoff_at_fast_retransmit: bool,
-    /// Timeout when data starts after a SYN timeout; none: the backed-off timeout stays until a sample.
-    pub after_syn_loss: Option<AfterSynLoss>,
+with_defaults! {
+    /// The retransmission timer (RFC 6298).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct RtoRules {
+        /// Timeout before the first sample.
+        initial_ns: Nanos = SECOND,
+        /// Lower bound.
+        minimum_ns: Nanos = SECOND,
+        /// Upper bound, with backoff.
+        maximum_ns: Nanos = 60 * SECOND,
+        /// Clock granularity G.
+        granularity_ns: Nanos = MILLISECOND,
+        /// Interval that a sample measures.
+        samples: RttSamples = RttSamples::RoundTrip,
+        /// Estimator that computes the timeout from samples.
+        estimator: RtoEstimator = RtoEstimator::RFC6298,
+        /// Factor by which each expiry multiplies the timeout.
+        backoff: u32 = 2,
+        /// Also multiply the timeout by that factor on a fast retransmit (ns-2's BayFullTcp, `fast_retransmit()`).
+        backoff_at_fast_retransmit: bool = false,
+        /// Timeout when data starts after a SYN timeout; none: the backed-off timeout stays until a sample.
+        after_syn_loss: Option<AfterSynLoss> = Some(AfterSynLoss { timeout_ns: 3 * SECOND, unless_sampled: false }),
+    }
 }
 
 impl RtoRules {
@@ -317,61 +342,7 @@ impl Profile {
     /// RTO's cap at the 60 s that RFC 6298 §2.5 names; 15 retries, and 7 of a SYN, which pass the 100 s and 3 minutes
     /// of RFC 9293 §3.8.3.
     pub fn rfc() -> Self {
-        Self {
-            mss_bytes: 1460,
-            min_mss_bytes: 1,
-            mss_within_half_window: false,
-            initial_window: InitialWindow::Rfc6928,
-            restart_window: RestartWindow::Rfc5681,
-            idle_check: IdleCheck::OnSend,
-            loss_window_segments: 1,
-            syn_loss_response: SynLossResponse::Rfc6928,
-            undo_spurious_syn: false,
-            initial_ssthresh_segments: None,
-            max_send_window_segments: None,
-            send_buffer: None,
-            receive_window_bytes: 1 << 20,
-            receive_window_growth: None,
-            window_scaling: true,
-            ignore_shrinking_duplicates: false,
-            loose_sequence_check: false,
-            sack: false,
-            dsack: false,
-            timestamps: false,
-            ecn: EcnPolicy::Off,
-            nagle: Nagle::Off,
-            ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MILLISECOND },
-            recovery: RecoveryAlgorithm::NEW_RENO,
-            limited_transmit: false,
-            early_retransmit: false,
-            timer_tick: None,
-            duplicate_ack_threshold: 3,
-            congestion_control: CongestionAlgorithm::Reno,
-            window_validation: WindowValidation::Off,
-            pacing: None,
-            startup: Startup::Window,
-            slow_start_growth: SlowStartGrowth::AbcL1,
-            congestion_avoidance: CongestionAvoidance::PerAck,
-            ssthresh: SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
-            rto: RtoRules {
-                initial_ns: SECOND,
-                minimum_ns: SECOND,
-                maximum_ns: 60 * SECOND,
-                granularity_ns: MILLISECOND,
-                samples: RttSamples::RoundTrip,
-                estimator: RtoEstimator::RFC6298,
-                backoff: 2,
-                backoff_at_fast_retransmit: false,
-                after_syn_loss: Some(AfterSynLoss { timeout_ns: 3 * SECOND, unless_sampled: false }),
-            },
-            data_on_handshake_ack: false,
-            piggyback_fin: true,
-            max_retries: 15,
-            max_syn_retries: 7,
-            max_syn_ack_retries: 7,
-            linear_syn_timeouts: 0,
-            retry_stale_syn_ack: false,
-        }
+        Self::DEFAULT
     }
 
     /// What a current Linux kernel (6.x) does with its default settings, where that differs from [`rfc`](Self::rfc).

@@ -2,6 +2,7 @@
 
 use super::error::{LONGEST_TIMEOUT, ProfileError, within};
 use super::sending::Trains;
+use super::with_defaults;
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -51,28 +52,30 @@ pub struct NewRenoRules {
     pub ack_heuristic: bool,
 }
 
-/// Rules of the scoreboard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ScoreboardRules {
-    /// Detect losses by time (RACK, RFC 8985) instead of by counting (RFC 6675). Needs `sack`.
-    pub rack: bool,
-    /// Tail loss probes (RFC 8985 §7); none: no probes. Needs `sack`.
-    pub tail_loss_probe: Option<TailLossProbe>,
-    /// Proportional rate reduction (RFC 9937) instead of an immediate reduction of cwnd.
-    pub prr: bool,
-    /// Detect spurious recoveries by timestamps (Eifel, RFC 3522).
-    pub undo_by_timestamps: bool,
-    /// Detect spurious recoveries by DSACKs (RFC 3708). Needs `sack`.
-    pub undo_by_dsack: bool,
-    /// Detect spurious timeouts by the ACKs that follow (RFC 5682).
-    pub f_rto: bool,
-    /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the first
-    /// outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
-    pub timer_restart: bool,
-    /// Trains of segments, paced or not, except in the first flight of a start-up scheme; none: each segment is sent as
-    /// soon as the window allows.
-    pub trains: Option<Trains>,
+with_defaults! {
+    /// Rules of the scoreboard.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct ScoreboardRules {
+        /// Detect losses by time (RACK, RFC 8985) instead of by counting (RFC 6675). Needs `sack`.
+        rack: bool = false,
+        /// Tail loss probes (RFC 8985 §7); none: no probes. Needs `sack`.
+        tail_loss_probe: Option<TailLossProbe> = None,
+        /// Proportional rate reduction (RFC 9937) instead of an immediate reduction of cwnd.
+        prr: bool = false,
+        /// Detect spurious recoveries by timestamps (Eifel, RFC 3522).
+        undo_by_timestamps: bool = false,
+        /// Detect spurious recoveries by DSACKs (RFC 3708). Needs `sack`.
+        undo_by_dsack: bool = false,
+        /// Detect spurious timeouts by the ACKs that follow (RFC 5682).
+        f_rto: bool = false,
+        /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the first
+        /// outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
+        timer_restart: bool = true,
+        /// Trains of segments, paced or not, except in the first flight of a start-up scheme; none: each segment is sent as
+        /// soon as the window allows.
+        trains: Option<Trains> = None,
+    }
 }
 
 /// Tail loss probes.
@@ -90,14 +93,14 @@ impl RecoveryAlgorithm {
     /// RFC 6582's, the impatient variant.
     pub const NEW_RENO: Self = Self::NewReno(NewRenoRules { slow_but_steady: false, ack_heuristic: false });
     /// RFC 6675's.
-    pub const SCOREBOARD: Self = Self::Scoreboard(ScoreboardRules::RFC6675);
+    pub const SCOREBOARD: Self = Self::Scoreboard(ScoreboardRules::DEFAULT);
 
     /// Rules of the scoreboard; of another algorithm those that refine nothing.
     #[inline]
     pub(crate) fn scoreboard(&self) -> &ScoreboardRules {
         match self {
             Self::Scoreboard(rules) => rules,
-            _ => &ScoreboardRules::RFC6675,
+            _ => &ScoreboardRules::DEFAULT,
         }
     }
 
@@ -114,24 +117,5 @@ impl RecoveryAlgorithm {
             within(field, probe.max_ack_delay_ns, 0..=LONGEST_TIMEOUT)?;
         }
         rules.trains.map_or(Ok(()), |trains| trains.validate())
-    }
-}
-
-impl ScoreboardRules {
-    const RFC6675: Self = Self {
-        rack: false,
-        tail_loss_probe: None,
-        prr: false,
-        undo_by_timestamps: false,
-        undo_by_dsack: false,
-        f_rto: false,
-        timer_restart: true,
-        trains: None,
-    };
-}
-
-impl Default for ScoreboardRules {
-    fn default() -> Self {
-        Self::RFC6675
     }
 }
