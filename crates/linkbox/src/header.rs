@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use firstflight_path::OfferedPacket;
-use firstflight_segment::{Ecn, IPV4_BYTES, Ip, Ipv4, TCP, Tcp, UDP, UDP_BYTES};
+use firstflight_segment::{Ecn, IPV4_BYTES, Ip, TCP, Tcp, UDP, UDP_BYTES};
 
 /// The fields that the link box reads from a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn flow(packet: &[u8], ip: &Ip, body: &[u8]) -> u32 {
 
 /// True if there are IPv4 options in a packet that [`PacketHeader::at`] found whole.
 pub(crate) fn has_options(packet: &[u8]) -> bool {
-    Ipv4::at(packet).is_some_and(|ip| ip.version() == 4 && ip.header_bytes() > IPV4_BYTES)
+    Ip::at(packet).is_some_and(|ip| ip.source.is_ipv4() && ip.header_bytes > IPV4_BYTES)
 }
 
 #[cfg(test)]

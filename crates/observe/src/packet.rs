@@ -1,8 +1,8 @@
 //! Reads a packet: link layer, tunnels, IPv4 or IPv6, TCP. Checksums are not verified: offloads leave them to the network card.
 
-use std::{fmt, net::Ipv4Addr};
+use std::{fmt, net::IpAddr};
 
-use firstflight_segment::{Flags, IPV4_BYTES, Ipv4, Ipv6, Options, TCP, TCP_BYTES, Tcp, UDP, UDP_BYTES, Upper, kind};
+use firstflight_segment::{Flags, Ip, Malformed, Options, TCP, TCP_BYTES, Tcp, UDP, UDP_BYTES, kind};
 
 use crate::capture::Record;
 
@@ -94,12 +94,7 @@ pub(crate) fn read<'a>(record: &Record, bytes: &'a [u8]) -> Result<Seen<'a>, Not
             Layer::Type(0x0800 | 0x86dd) | Layer::Ip => {
                 // Behind what came before; a card that divides packets leaves the IP header's own length at 0.
                 let length = (record.length as usize).saturating_sub(at);
-                let carries = match rest.first().ok_or(Not::Short)? >> 4 {
-                    4 => ipv4(rest, length)?,
-                    6 => ipv6(rest, length)?,
-                    _ => return Err(Not::Malformed),
-                };
-                match carries {
+                match carried(rest, length)? {
                     Carries::Segment(seen) => return Ok(seen),
                     Carries::Inside(layer, at) => (layer, at),
                 }
@@ -309,50 +304,35 @@ fn family(bytes: &[u8]) -> Result<(), Not> {
     if matches!(family, 2 | 24 | 28 | 30 | 10) { Ok(()) } else { Err(Not::Tcp(Other::Type(family as u16))) }
 }
 
-fn ipv4(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
-    let ip = Ipv4::at(packet).ok_or(Not::Short)?;
-    let header = ip.header_bytes();
-    if ip.is_later_fragment() {
-        return Err(if ip.protocol() == TCP { Not::Fragment } else { Not::Tcp(Other::Protocol(ip.protocol())) });
+/// What an IP packet carries; of `length` bytes, if its header does not say.
+fn carried(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
+    let ip = Ip::read(packet, length).map_err(|error| match error {
+        Malformed::Short { .. } => Not::Short,
+        _ => Not::Malformed,
+    })?;
+    let is_ipv4 = ip.source.is_ipv4();
+    if ip.is_later_fragment {
+        return Err(if is_ipv4 && ip.protocol != TCP { Not::Tcp(Other::Protocol(ip.protocol)) } else { Not::Fragment });
     }
-    if header < IPV4_BYTES {
-        return Err(Not::Malformed);
-    }
-    let (protocol, at) = match ip.protocol() {
-        // An authentication header (RFC 4302) has the next protocol and its own length in it.
+    let (protocol, at) = match ip.protocol {
+        // An authentication header (RFC 4302) has the next protocol and its own length in it. Those of IPv6 are passed.
         51 => {
-            let [next, length] = half(packet, header)?.to_be_bytes();
-            (next, header + 8 + usize::from(length) * 4)
+            let [next, length] = half(packet, ip.header_bytes)?.to_be_bytes();
+            (next, ip.header_bytes + 8 + usize::from(length) * 4)
         }
-        protocol => (protocol, header),
+        protocol => (protocol, ip.header_bytes),
     };
-    let total = match usize::from(ip.total_bytes()) {
-        0 => length,
-        total => total,
-    };
-    let address = |four: Ipv4Addr| 0xffff_0000_0000 | u128::from(four.to_bits());
-    carried(packet, protocol, at, total, [address(ip.source()), address(ip.destination())])
-}
-
-fn ipv6(packet: &[u8], length: usize) -> Result<Carries<'_>, Not> {
-    let ip = Ipv6::at(packet).ok_or(Not::Short)?;
-    let total = ip.total_bytes().unwrap_or(length);
-    let Upper { protocol, at, is_later_fragment, .. } = ip.upper().ok_or(Not::Short)?;
-    if is_later_fragment {
-        return Err(Not::Fragment);
-    }
-    carried(packet, protocol, at, total, [ip.source(), ip.destination()])
-}
-
-/// What an IP packet of `total` bytes carries at one of them.
-fn carried(packet: &[u8], protocol: u8, at: usize, total: usize, ends: [u128; 2]) -> Result<Carries<'_>, Not> {
     if protocol != TCP {
         return tunnel(protocol, packet, at).map(|(layer, at)| Carries::Inside(layer, at));
     }
-    if total < at {
+    if ip.total_bytes < at {
         return Err(Not::Malformed);
     }
-    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, ends).map(Carries::Segment)
+    let ends = [ip.source, ip.destination].map(|address| match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    });
+    tcp(packet.get(at..).ok_or(Not::Short)?, ip.total_bytes - at, at, ends).map(Carries::Segment)
 }
 
 fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -> Result<Seen<'_>, Not> {

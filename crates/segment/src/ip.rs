@@ -1,8 +1,8 @@
 //! The header of the Internet Protocol, of either version.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
-use crate::{Ecn, Envelope, IPV4_BYTES, Ipv4, Ipv6, Unrepresentable, ipv4, ipv6};
+use crate::{Ecn, Envelope, Malformed, Unrepresentable, ipv4, ipv6};
 
 /// The fields of a packet that do not depend on the version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,10 @@ pub struct Ip {
     pub total_bytes: usize,
     /// The byte that holds precedence and ECN: type of service, or traffic class.
     pub traffic_class: u8,
+    /// IPv4's identification; 0 in IPv6.
+    pub identification: u16,
+    /// Hops that it may still take.
+    pub time_to_live: u8,
     /// True if it is not all of a packet.
     pub is_fragment: bool,
     /// True if it begins behind the beginning of a packet.
@@ -29,41 +33,20 @@ impl Ip {
     /// The packet that begins with these bytes, which may end behind its header. None: its header is not whole, or gives
     /// lengths that cannot be.
     pub fn at(packet: &[u8]) -> Option<Self> {
-        let found = match packet.first()? >> 4 {
-            4 => Self::of_version_4(packet)?,
-            6 => Self::of_version_6(packet)?,
-            _ => return None,
-        };
-        (found.header_bytes <= found.total_bytes).then_some(found)
+        Self::read(packet, 0).ok().filter(|found| found.header_bytes <= found.total_bytes)
     }
 
-    fn of_version_4(packet: &[u8]) -> Option<Self> {
-        let ip = Ipv4::at(packet).filter(|ip| ip.header_bytes() >= IPV4_BYTES)?;
-        Some(Self {
-            source: ip.source().into(),
-            destination: ip.destination().into(),
-            protocol: ip.protocol(),
-            header_bytes: ip.header_bytes(),
-            total_bytes: ip.total_bytes().into(),
-            traffic_class: packet[1],
-            is_fragment: ip.is_fragment(),
-            is_later_fragment: ip.is_later_fragment(),
-        })
-    }
-
-    fn of_version_6(packet: &[u8]) -> Option<Self> {
-        let ip = Ipv6::at(packet)?;
-        let upper = ip.upper()?;
-        Some(Self {
-            source: Ipv6Addr::from_bits(ip.source()).into(),
-            destination: Ipv6Addr::from_bits(ip.destination()).into(),
-            protocol: upper.protocol,
-            header_bytes: upper.at,
-            total_bytes: ip.total_bytes()?,
-            traffic_class: packet[0] << 4 | packet[1] >> 4,
-            is_fragment: upper.is_fragment,
-            is_later_fragment: upper.is_later_fragment,
-        })
+    /// As [`at`](Self::at), for packets that a card was to divide as well: their headers give 0 for `total_bytes`, which
+    /// then is `undivided`. It may be too small for the header.
+    ///
+    /// # Errors
+    /// Bytes that do not begin with a header.
+    pub fn read(packet: &[u8], undivided: usize) -> Result<Self, Malformed> {
+        match packet.first().map_or(4, |first| first >> 4) {
+            4 => ipv4::read_header(packet, undivided),
+            6 => ipv6::read_header(packet, undivided),
+            version => Err(Malformed::Version(version)),
+        }
     }
 
     /// The ECN bits.

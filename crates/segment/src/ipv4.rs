@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use crate::{
-    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, checksum::Checksum, envelope::Envelope, kind,
+    Ecn, Ip, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, checksum::Checksum, envelope::Envelope, kind,
 };
 
 /// A header without options.
@@ -18,73 +18,31 @@ const CHECKSUM_AT: usize = 10;
 const REQUEST: u8 = 0;
 const REPORT: u8 = 0b1000;
 
-/// A look at an IPv4 header.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv4<'a>(&'a [u8; FIXED_BYTES]);
-
-impl<'a> Ipv4<'a> {
-    /// The header at the beginning of these bytes, if they have its fixed part.
-    pub fn at(packet: &'a [u8]) -> Option<Self> {
-        packet.first_chunk().map(Self)
+/// The header at the beginning of these bytes, as [`Ip::read`].
+pub(crate) fn read_header(packet: &[u8], undivided: usize) -> Result<Ip, Malformed> {
+    let short = Malformed::Short { header: "IPv4", needs: FIXED_BYTES, has: packet.len() };
+    let fixed: &[u8; FIXED_BYTES] = packet.first_chunk().ok_or(short)?;
+    let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into();
+    let header_bytes = usize::from(fixed[0] & 15) * 4;
+    if header_bytes < FIXED_BYTES {
+        return Err(Malformed::HeaderLength { header: "IPv4", bytes: header_bytes });
     }
-
-    /// Version of the Internet Protocol.
-    pub fn version(self) -> u8 {
-        self.0[0] >> 4
-    }
-
-    /// Bytes of the header, which may be fewer than its fixed part has.
-    pub fn header_bytes(self) -> usize {
-        usize::from(self.0[0] & 15) * 4
-    }
-
-    /// Bytes of the packet as its header says; 0 where a card was to divide it.
-    pub fn total_bytes(self) -> u16 {
-        self.half(2)
-    }
-
-    /// Identification.
-    pub fn identification(self) -> u16 {
-        self.half(4)
-    }
-
-    /// True if it begins behind the beginning of a packet.
-    pub fn is_later_fragment(self) -> bool {
-        self.half(6) & FRAGMENT_OFFSET != 0
-    }
-
-    /// True if it is not all of a packet.
-    pub fn is_fragment(self) -> bool {
-        self.half(6) & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0
-    }
-
-    /// Hops that it may still take.
-    pub fn time_to_live(self) -> u8 {
-        self.0[8]
-    }
-
-    /// Protocol that it carries.
-    pub fn protocol(self) -> u8 {
-        self.0[9]
-    }
-
-    /// Its source address.
-    pub fn source(self) -> Ipv4Addr {
-        self.address(12)
-    }
-
-    /// Its destination address.
-    pub fn destination(self) -> Ipv4Addr {
-        self.address(16)
-    }
-
-    fn half(self, at: usize) -> u16 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]])
-    }
-
-    fn address(self, at: usize) -> Ipv4Addr {
-        Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3])
-    }
+    Ok(Ip {
+        source: address(12),
+        destination: address(16),
+        protocol: fixed[9],
+        header_bytes,
+        total_bytes: match half(2) {
+            0 => undivided,
+            total => total.into(),
+        },
+        traffic_class: fixed[1],
+        identification: half(4),
+        time_to_live: fixed[8],
+        is_fragment: half(6) & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0,
+        is_later_fragment: half(6) & FRAGMENT_OFFSET != 0,
+    })
 }
 
 /// Sets "congestion experienced" (RFC 3168 section 5).
@@ -102,8 +60,7 @@ pub(crate) fn mark(packet: &mut [u8]) {
 // which the receiver knows. No TTL is lowered here, so the QS TTL is raised instead: once, for it only matters whether
 // they differ.
 pub fn answer_quick_start(packet: &mut [u8], answer: impl FnOnce(u8) -> Option<u8>) {
-    let Some(ip) = Ipv4::at(packet).filter(|ip| ip.version() == 4) else { return };
-    let (header_bytes, time_to_live) = (ip.header_bytes(), ip.time_to_live());
+    let Some(Ip { header_bytes, time_to_live, .. }) = Ip::at(packet).filter(|ip| ip.source.is_ipv4()) else { return };
     let mut options = Options(packet.get(FIXED_BYTES..header_bytes).unwrap_or_default());
     let request = loop {
         match options.next() {

@@ -2,87 +2,54 @@
 
 use std::net::Ipv6Addr;
 
-use crate::Ecn;
+use crate::{Ecn, Ip, Malformed};
 
 /// A header without extension headers.
 pub const FIXED_BYTES: usize = 40;
 
-/// A look at an IPv6 header.
-#[derive(Clone, Copy, Debug)]
-pub struct Ipv6<'a> {
-    fixed: &'a [u8; FIXED_BYTES],
-    packet: &'a [u8],
-}
-
-/// What a packet carries behind its extension headers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Upper {
-    /// Its protocol.
-    pub protocol: u8,
-    /// Offset of its header or, in a later fragment, of the bytes that are left of it.
-    pub at: usize,
-    /// True if it is not all of a packet.
-    pub is_fragment: bool,
-    /// True if it begins behind the beginning of a packet.
-    pub is_later_fragment: bool,
-}
-
-impl<'a> Ipv6<'a> {
-    /// The header at the beginning of these bytes, if it is complete there.
-    pub fn at(packet: &'a [u8]) -> Option<Self> {
-        Some(Self { fixed: packet.first_chunk()?, packet })
+/// The header at the beginning of these bytes, as [`Ip::read`], with its extension headers.
+pub(crate) fn read_header(packet: &[u8], undivided: usize) -> Result<Ip, Malformed> {
+    let short = |needs| Malformed::Short { header: "IPv6", needs, has: packet.len() };
+    let fixed: &[u8; FIXED_BYTES] = packet.first_chunk().ok_or(short(FIXED_BYTES))?;
+    let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let address = |at: usize| {
+        let bytes = &fixed[at..at + 16];
+        Ipv6Addr::from_bits(bytes.iter().fold(0, |sum: u128, &byte| sum << 8 | u128::from(byte))).into()
+    };
+    let mut ip = Ip {
+        source: address(8),
+        destination: address(24),
+        protocol: fixed[6],
+        header_bytes: FIXED_BYTES,
+        total_bytes: match half(4) {
+            0 => undivided,
+            payload => FIXED_BYTES + usize::from(payload),
+        },
+        traffic_class: fixed[0] << 4 | fixed[1] >> 4,
+        identification: 0,
+        time_to_live: fixed[7],
+        is_fragment: false,
+        is_later_fragment: false,
+    };
+    // RFC 8200 section 4: extension headers, each with the kind of the next one.
+    while matches!(ip.protocol, 0 | 43 | 44 | 51 | 60) && !ip.is_later_fragment {
+        let extension = packet.get(ip.header_bytes..).and_then(<[u8]>::first_chunk::<4>);
+        let &[next, length, high, low] = extension.ok_or(short(ip.total_bytes.max(FIXED_BYTES)))?;
+        ip.header_bytes += match ip.protocol {
+            44 => {
+                let place = u16::from_be_bytes([high, low]);
+                ip.is_fragment = place & 0xfff9 != 0;
+                ip.is_later_fragment = place & 0xfff8 != 0;
+                8
+            }
+            // Authentication (RFC 4302): in units of four bytes, less two.
+            51 => 8 + usize::from(length) * 4,
+            // Hop-by-hop options, routing, destination options: in units of eight bytes after the first.
+            _ => 8 + usize::from(length) * 8,
+        };
+        ip.protocol = next;
     }
-
-    /// Bytes of the packet as its header says, which is none where a card was to divide it.
-    pub fn total_bytes(self) -> Option<usize> {
-        match u16::from_be_bytes([self.fixed[4], self.fixed[5]]) {
-            0 => None,
-            payload => Some(FIXED_BYTES + usize::from(payload)),
-        }
-    }
-
-    /// Its source address.
-    pub fn source(self) -> u128 {
-        self.address(8)
-    }
-
-    /// Its destination address.
-    pub fn destination(self) -> u128 {
-        self.address(24)
-    }
-
-    /// Hops that it may still take.
-    pub fn hop_limit(self) -> u8 {
-        self.fixed[7]
-    }
-
-    /// What stands behind any extension headers. None: the bytes end before.
-    pub fn upper(self) -> Option<Upper> {
-        let mut upper =
-            Upper { protocol: self.fixed[6], at: FIXED_BYTES, is_fragment: false, is_later_fragment: false };
-        // RFC 8200 section 4: extension headers, each with the kind of the next one.
-        while matches!(upper.protocol, 0 | 43 | 44 | 51 | 60) && !upper.is_later_fragment {
-            let extension: &[u8; 4] = self.packet.get(upper.at..)?.first_chunk()?;
-            upper.at += match upper.protocol {
-                44 => {
-                    let place = u16::from_be_bytes([extension[2], extension[3]]);
-                    upper.is_fragment = place & 0xfff9 != 0;
-                    upper.is_later_fragment = place & 0xfff8 != 0;
-                    8
-                }
-                // Authentication (RFC 4302): in units of four bytes, less two.
-                51 => 8 + usize::from(extension[1]) * 4,
-                // Hop-by-hop options, routing, destination options: in units of eight bytes after the first.
-                _ => 8 + usize::from(extension[1]) * 8,
-            };
-            upper.protocol = extension[0];
-        }
-        Some(upper)
-    }
-
-    fn address(self, from: usize) -> u128 {
-        self.fixed[from..from + 16].iter().fold(0, |sum: u128, &byte| sum << 8 | u128::from(byte))
-    }
+    Ok(ip)
 }
 
 /// Sets "congestion experienced" (RFC 3168 section 5), which no checksum covers.

@@ -5,7 +5,7 @@
 //! checksums, and a payload that is a function of the stream offset alone, so that a retransmission carries the bytes of
 //! the first transmission; [`write_packet_with`] takes the payload from its caller. [`read_packet`] is the inverse, for
 //! packets from a network, and [`read_headers`] for truncated packets of a capture. For a few fields of a header, see
-//! [`Ip`], [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
+//! [`Ip`], [`Tcp`], [`Options`].
 
 mod checksum;
 mod envelope;
@@ -22,8 +22,8 @@ mod tcp;
 
 pub use envelope::{Envelope, Unrepresentable};
 pub use ip::{Ip, mark};
-pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start};
-pub use ipv6::{FIXED_BYTES as IPV6_BYTES, Ipv6, Upper};
+pub use ipv4::{FIXED_BYTES as IPV4_BYTES, answer_quick_start};
+pub use ipv6::FIXED_BYTES as IPV6_BYTES;
 pub use malformed::Malformed;
 pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
 pub use packet::{UDP_BYTES, write_packet, write_packet_with, write_payload, write_udp};
