@@ -156,8 +156,8 @@ def datagram_flows(plan: str) -> str:
     Raises ValueError, one sentence, for a plan that cannot be run.
     """
 
-def stream_reports(plan: str, streams: Sequence[Mapping[str, object]]) -> dict[str, tuple[str, bytes]]:
-    """The table `streams` of `Simulated`, of streams that a testbed saw. Times are ns since the start of the run.
+def stream_reports(plan: str, streams: str) -> dict[str, tuple[str, bytes]]:
+    """The table `streams` of `Simulated`, of streams that a testbed saw, as JSON. Times are ns since the start of the run.
 
     A stream: {"replicate", "application", "arm": 0 for none, "client", "from_server", "sent": [[ns, payload bytes]],
     "arrived": [[number, ns]] in the order of arrival, "lost"}. Raises ValueError for one that no client has.

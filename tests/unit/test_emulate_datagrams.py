@@ -49,7 +49,7 @@ def seen(**more: Any) -> dict[str, Any]:
 
 def report(application: str, *streams: dict[str, Any]) -> list[dict[str, Any]]:
     wanted = scenario(application)
-    columns = _native.stream_reports(json.dumps(wanted.to_plan()), streams)
+    columns = _native.stream_reports(json.dumps(wanted.to_plan()), json.dumps(streams))
     return from_native("streams", columns, {"application": wanted.recorded_names()}).to_dicts()
 
 

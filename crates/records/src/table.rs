@@ -92,7 +92,7 @@ macro_rules! table {
         )?
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct $row {
             $($(#[doc = $meaning])+ pub $field: $type,)*
             $(

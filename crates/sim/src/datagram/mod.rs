@@ -13,9 +13,9 @@ use crate::{
     loss_draws::LossDraws,
     packet::Datagram,
     plan::datagram::Flow,
-    records::StreamReport,
+    records::{StreamReport, seconds},
 };
-use tally::{Sender, Tally};
+use tally::Tally;
 
 /// The datagrams of one endpoint of a client's application to the other.
 #[derive(Debug)]
@@ -69,15 +69,16 @@ impl DatagramStream {
     }
 
     pub(crate) fn row(&self, replicate: u32, application: u16, client: u32) -> StreamReport {
-        self.tally.row(Sender {
+        let sent = StreamReport {
             replicate,
             application,
             client,
-            from_server: self.flow.from_server,
-            started_at: self.started_at,
-            sent: self.sent,
-            sent_bytes: self.sent_bytes,
-            call: self.flow.call,
-        })
+            from_server: u8::from(self.flow.from_server),
+            start_s: seconds(self.started_at),
+            packets_sent: self.sent,
+            bytes_sent: self.sent_bytes,
+            ..StreamReport::default()
+        };
+        self.tally.row(sent, self.flow.call)
     }
 }

@@ -1,13 +1,15 @@
 //! Streams of datagrams over a real network: the datagrams of their endpoints, and the records of their observations.
 
-use super::tally::{Sender, Tally};
+use serde::Deserialize;
+
+use super::tally::Tally;
 use crate::{
     packet::Datagram,
     plan::{
         Plan,
         datagram::{Datagrams, Flow},
     },
-    records::StreamReport,
+    records::{StreamReport, seconds},
 };
 
 /// The streams of each application's clients, in both directions. None for an application without datagrams.
@@ -17,7 +19,7 @@ pub fn flows(plan: &Plan) -> Vec<Vec<Flow>> {
 }
 
 /// One stream as both ends saw it; times are of one clock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Observed {
     /// Replicate of the experiment.
     pub replicate: u32,
@@ -50,14 +52,15 @@ pub fn report(plan: &Plan, stream: &Observed) -> Option<StreamReport> {
     }
     tally.lost = stream.lost;
     let bytes = |[_, payload]: &[u64; 2]| payload + u64::from(flow.header_bytes);
-    Some(tally.row(Sender {
+    let sent = StreamReport {
         replicate: stream.replicate,
         application: plan.recorded(stream.application, stream.arm),
         client: stream.client,
-        from_server: stream.from_server,
-        started_at: stream.sent.first().map_or(0, |&[at, _]| at),
-        sent: stream.sent.len() as u32,
-        sent_bytes: stream.sent.iter().map(bytes).sum(),
-        call: flow.call,
-    }))
+        from_server: u8::from(stream.from_server),
+        start_s: seconds(stream.sent.first().map_or(0, |&[at, _]| at)),
+        packets_sent: stream.sent.len() as u32,
+        bytes_sent: stream.sent.iter().map(bytes).sum(),
+        ..StreamReport::default()
+    };
+    Some(tally.row(sent, flow.call))
 }

@@ -35,18 +35,6 @@ pub(crate) struct Tally {
     jitter: Jitter,
 }
 
-/// The sender's state of a stream.
-pub(crate) struct Sender {
-    pub(crate) replicate: u32,
-    pub(crate) application: u16,
-    pub(crate) client: u32,
-    pub(crate) from_server: bool,
-    pub(crate) started_at: Nanos,
-    pub(crate) sent: u32,
-    pub(crate) sent_bytes: u64,
-    pub(crate) call: Option<Call>,
-}
-
 impl Tally {
     pub(crate) fn new(play: Play) -> Tally {
         Tally { play, least_delay: Nanos::MAX, ..Tally::default() }
@@ -111,10 +99,10 @@ impl Tally {
         [delay, rating, e_model::mos(rating)]
     }
 
-    pub(crate) fn row(&self, sender: Sender) -> StreamReport {
+    pub(crate) fn row(&self, sent: StreamReport, call: Option<Call>) -> StreamReport {
         // A duplicated datagram of which one copy was lost has arrived once.
-        let lost = self.lost.min(sender.sent - self.received);
-        let [mouth_to_ear_s, rating, mos] = self.quality(sender.call, lost);
+        let lost = self.lost.min(sent.packets_sent - self.received);
+        let [mouth_to_ear_s, rating, mos] = self.quality(call, lost);
         let any = self.received > 0;
         let of_any = |value: f64| if any { value } else { f64::NAN };
         // A bin's middle may lie beyond the observed values.
@@ -123,13 +111,6 @@ impl Tally {
             if any { middle.clamp(seconds(self.least_delay), seconds(self.most_delay)) } else { f64::NAN }
         };
         StreamReport {
-            replicate: sender.replicate,
-            application: sender.application,
-            client: sender.client,
-            from_server: u8::from(sender.from_server),
-            start_s: seconds(sender.started_at),
-            packets_sent: sender.sent,
-            bytes_sent: sender.sent_bytes,
             packets_received: self.received,
             packets_lost: lost,
             packets_late: self.late,
@@ -146,6 +127,7 @@ impl Tally {
             mouth_to_ear_s,
             rating,
             mos,
+            ..sent
         }
     }
 }

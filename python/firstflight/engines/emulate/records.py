@@ -199,7 +199,7 @@ class CellRecords:
         tables = {name: _frame(name, self.rows[name], names) for name in ("transfers", "pages")}
         if any("handshakes" in application for application in json.loads(self.cell.plan)["applications"]):
             tables["handshakes"] = _frame("handshakes", self.rows["handshakes"], names)
-        streams = _native.stream_reports(self.cell.plan, self.rows["streams"])
+        streams = _native.stream_reports(self.cell.plan, json.dumps(self.rows["streams"]))
         tables["streams"] = schema.from_native("streams", streams, names)
         tables["links"] = pl.concat(self.tables["links"])
         if self.cell.capture:
