@@ -129,7 +129,7 @@ impl LinkOutcome {
 }
 
 /// A FIFO link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 // What each packet needs comes first, so that a packet touches few cache lines.
 #[repr(C)]
 pub struct Link {
@@ -270,21 +270,7 @@ impl Link {
     /// An impossible rate, loss or queue.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
         // `restart` sets everything but the meter.
-        let mut link = Link {
-            is_drop_tail: false,
-            loses_nothing: false,
-            room_packets: 0,
-            room_bytes: 0,
-            rate: Rate::INFINITE,
-            delay: 0,
-            queue: Queue::OnDeparture,
-            backlog: Backlog::default(),
-            free_at: 0,
-            meter,
-            may_lose: false,
-            loss: Loss::default(),
-            rare: None,
-        };
+        let mut link = Link { meter, ..Link::default() };
         link.restart(spec, || key)?;
         Ok(link)
     }

@@ -61,7 +61,7 @@ impl Interval {
 
 /// Splits time into equal intervals and counts each event in the one in which it falls; events after the end
 /// are not counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Meter {
     /// The interval last booked to: happenings come nearly in order, so a division is rare.
@@ -81,8 +81,7 @@ impl Meter {
     pub fn new(end: Nanos, interval: Nanos) -> Meter {
         let interval = interval.max(1);
         let intervals = vec![Interval::default(); end.div_ceil(interval).max(1) as usize];
-        let counts = Interval::default();
-        Meter { interval, end, intervals, counts, current: 0, current_start: 0, current_end: interval.min(end) }
+        Meter { interval, end, intervals, current_end: interval.min(end), ..Meter::default() }
     }
 
     /// The intervals with their start and length.

@@ -98,10 +98,11 @@ macro_rules! disciplines {
         $(pub use $departure_file::{$departure, $departure_spec};)*
 
         /// A queue discipline as far as it decides on arrival.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, Default)]
         pub enum Queue {
             $($(#[$arrival_doc])* $arrival($arrival),)*
             /// The discipline decides on departure: everything comes to it.
+            #[default]
             OnDeparture,
         }
 

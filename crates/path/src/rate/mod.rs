@@ -11,7 +11,7 @@ use crate::{Nanos, Part, SpecError};
 ///
 /// The serialization time of a packet is exact to half a nanosecond for rates of 2 bit/s and above; no floating
 /// point takes part, so it is the same on every machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
     nanos_per_byte: u64,
 }

@@ -4,9 +4,10 @@ use super::error::{ProfileError, within};
 use serde::{Deserialize, Serialize};
 
 /// Policy for a last segment that is not full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nagle {
+    #[default]
     /// It is sent immediately (`TCP_NODELAY`).
     Off,
     /// It waits while anything is outstanding (RFC 9293 §3.7.4).

@@ -4,7 +4,7 @@ use crate::profile::Nagle;
 use crate::sequence::SeqNum;
 
 /// The rule for a connection's last segment that is not full.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SmallSegments {
     pub nagle: Nagle,
     /// The application holds back a last segment that is not full.
@@ -12,10 +12,6 @@ pub(crate) struct SmallSegments {
 }
 
 impl SmallSegments {
-    pub fn new(nagle: Nagle) -> Self {
-        Self { nagle, corked: false }
-    }
-
     /// True if the last segment has to wait, since it is not full.
     pub fn holds_back(&self, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
         self.corked || self.nagle.holds(una, nxt, small_end)
@@ -41,10 +37,10 @@ mod tests {
     #[test]
     fn a_small_segment_waits_for_anything_outstanding_or_for_another_small_one_or_under_a_cork() {
         // Two full segments are outstanding, from 1000 to 3000; the latest small one ended at 1000 or at 2000.
-        let waits = |nagle, end| SmallSegments::new(nagle).holds_back(1000, 3000, end);
+        let waits = |nagle, end| SmallSegments { nagle, corked: false }.holds_back(1000, 3000, end);
         assert_eq!([Nagle::Off, Nagle::Classic, Nagle::Minshall].map(|nagle| waits(nagle, 1000)), [false, true, false]);
         assert_eq!([Nagle::Off, Nagle::Classic, Nagle::Minshall].map(|nagle| waits(nagle, 2000)), [false, true, true]);
-        assert!(!SmallSegments::new(Nagle::Classic).holds_back(3000, 3000, 1000), "nothing is outstanding");
-        assert!(SmallSegments { corked: true, ..SmallSegments::new(Nagle::Off) }.holds_back(3000, 3000, 1000));
+        assert!(!Nagle::Classic.holds(3000, 3000, 1000), "nothing is outstanding");
+        assert!(SmallSegments { nagle: Nagle::Off, corked: true }.holds_back(3000, 3000, 1000));
     }
 }

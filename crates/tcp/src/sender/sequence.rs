@@ -5,7 +5,7 @@ use crate::profile::Nagle;
 use crate::sequence::{SeqNum, origin};
 
 /// The positions of our stream that matter: `una <= nxt <= max <= end()`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SendSequence {
     /// SND.UNA: first position not acknowledged.
     pub una: SeqNum,
@@ -40,22 +40,14 @@ pub(crate) struct SendSequence {
 impl SendSequence {
     pub fn new(iss: u32, nagle: Nagle) -> Self {
         let initial = origin(iss);
-        let small = SmallSegments::new(nagle);
         Self {
-            wl1: 0,
-            wl2: 0,
-            sent_since_validation: false,
-            small,
+            small: SmallSegments { nagle, corked: false },
             una: initial,
             nxt: initial,
             max: initial,
             data_end: initial + 1,
-            small_end: 0,
             iss,
-            closing: false,
-            closes_later: false,
-            unwritten: 0,
-            buffer: 0,
+            ..Self::default()
         }
     }
 

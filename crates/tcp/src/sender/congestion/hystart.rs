@@ -33,13 +33,13 @@ pub(in crate::sender) struct Progress {
     pub min_rtt_us: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sender) struct Detectors {
     pub ack_train: bool,
     pub delay: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::sender) struct Hystart {
     detectors: Detectors,
     /// Segments leave at a rate, so that a train may be half a round trip long by itself.
@@ -57,16 +57,7 @@ pub(in crate::sender) struct Hystart {
 
 impl Hystart {
     pub(in crate::sender) fn new(detectors: Detectors, paced: bool) -> Self {
-        Self {
-            detectors,
-            paced,
-            found: None,
-            samples: 0,
-            round_end: Some(0),
-            round_start_us: 0,
-            train_us: 0,
-            round_rtt_us: Shortest::default(),
-        }
+        Self { detectors, paced, round_end: Some(0), ..Self::default() }
     }
 
     fn begin_round(&mut self, now_us: u64, end: Option<SeqNum>) {

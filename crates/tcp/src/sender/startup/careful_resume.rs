@@ -10,8 +10,9 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
+    #[default]
     Reconnaissance,
     /// cwnd is the jump, for a round trip at most.
     Unvalidated {
@@ -26,7 +27,7 @@ enum Phase {
     Normal,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CarefulResume {
     saved_window: Segments,
     saved_rtt: Nanos,
@@ -48,14 +49,9 @@ impl CarefulResume {
         Self {
             saved_window: Segments(saved_window_segments),
             saved_rtt,
-            phase: Phase::Reconnaissance,
-            initial_window: Bytes::ZERO,
-            initial_end: 0,
-            first: 0,
             min_rtt: Nanos::MAX,
-            latest_rtt: 0,
-            pipe_bytes: 0,
             most_pipe_bytes: u64::MAX,
+            ..Self::default()
         }
     }
 

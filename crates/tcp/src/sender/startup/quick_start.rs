@@ -13,7 +13,7 @@ use crate::sender::congestion::Window;
 use crate::sender::pacing::flight::{PacedFlight, Rate};
 use crate::sequence::SeqNum;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct QuickStartSender {
     requested: u8,
     granted: u8,
@@ -32,18 +32,7 @@ pub(super) struct QuickStartSender {
 
 impl QuickStartSender {
     pub(super) fn new(requested: u8, limited_slow_start_segments: u32) -> Self {
-        Self {
-            requested,
-            granted: 0,
-            limited_slow_start: Segments(limited_slow_start_segments),
-            mss: Bytes(1),
-            default_window: Bytes::ZERO,
-            start: 0,
-            end: 0,
-            quick_start_mode: false,
-            loss: None,
-            over: false,
-        }
+        Self { requested, limited_slow_start: Segments(limited_slow_start_segments), mss: Bytes(1), ..Self::default() }
     }
 
     /// A Quick-Start packet was lost.

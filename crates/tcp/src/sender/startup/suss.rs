@@ -23,8 +23,9 @@ const MOST_ROUNDS: u32 = 3;
 /// Paths with a round trip up to this are not worth it.
 const SHORT_RTT: Nanos = 10_000_000;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
+    #[default]
     /// The next round may be accelerated.
     Accelerating,
     /// No round will be accelerated any more; ACKs of the latest one that was may still be paced.
@@ -44,7 +45,7 @@ struct Jump {
     base: Bytes,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Suss {
     hystart: LinuxHystart,
     phase: Phase,
@@ -76,21 +77,9 @@ impl Suss {
     pub(super) fn new() -> Self {
         Self {
             hystart: LinuxHystart::new(Detectors { ack_train: true, delay: true }, false),
-            phase: Phase::Accelerating,
-            initial_bytes: 0,
             round: 1,
-            round_start: 0,
-            round_end: 0,
-            clocked_end: 0,
-            clocked: false,
-            clocked_bytes: 0,
-            prior_train: 0,
-            min_rtt: None,
-            min_rtt_round: 0,
             round_rtt: Nanos::MAX,
-            accelerations: 0,
-            jump: None,
-            end: None,
+            ..Self::default()
         }
     }
 

@@ -66,8 +66,9 @@ const AGGREGATE_RATE: u64 = 1_200_000 / 8;
 const NOMINAL_RTT: Nanos = MILLISECOND;
 const INITIAL: Segments = Segments(10);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Mode {
+    #[default]
     Startup,
     Drain,
     ProbeBandwidth,
@@ -75,14 +76,15 @@ enum Mode {
 }
 
 /// The state of recovery at the last acknowledgment.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 enum Repair {
+    #[default]
     None,
     Recovery,
     Loss,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bbr {
     mss: Bytes,
     loss_window: Bytes,
@@ -130,32 +132,13 @@ impl Bbr {
         let mut bbr = Self {
             mss: Bytes(start.mss_bytes),
             loss_window: Bytes(start.loss_window_bytes),
-            mode: Mode::Startup,
-            pacing_rate: 0,
-            has_seen_rtt: false,
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
-            bandwidth: MaxFilter::default(),
-            rounds: 0,
-            round_end: 0,
-            round_start: false,
-            min_rtt: None,
             // Linux, bbr_init.
             min_rtt_at: start.established_at,
-            probe_rtt_end: None,
-            probe_rtt_round_done: false,
             limited: (1, 0),
-            full_bandwidth: 0,
-            full_rounds: 0,
-            pipe_is_full: false,
-            phase: 0,
-            phase_start: 0,
             seed: start.settings.bbr_seed,
-            restarting: false,
-            prior_window: Bytes::ZERO,
-            repair: Repair::None,
-            conserving: false,
-            aggregation: Aggregation::default(),
+            ..Self::default()
         };
         // Linux, bbr_init and bbr_init_pacing_rate_from_rtt: the handshake's round trip, if there is one.
         match start.rtt {
