@@ -1,6 +1,5 @@
 """Types of the compiled module (crates/python)."""
 
-from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self, TypedDict, final, type_check_only
 
@@ -157,7 +156,7 @@ def datagram_flows(plan: str) -> str:
     """
 
 def stream_reports(plan: str, streams: str) -> dict[str, tuple[str, bytes]]:
-    """The table `streams` of `Simulated`, of streams that a testbed saw, as JSON. Times are ns since the start of the run.
+    """The table `streams` of `Simulated`, of streams that a testbed saw, as JSON. Times are ns since the run began.
 
     A stream: {"replicate", "application", "arm": 0 for none, "client", "from_server", "sent": [[ns, payload bytes]],
     "arrived": [[number, ns]] in the order of arrival, "lost"}. Raises ValueError for one that no client has.
