@@ -29,7 +29,7 @@ _REPLACE, _EXCLUDE, _CREATE = 0x100, 0x200, 0x400
 _FIB_MATCH, _CLONED, _ON_LINK = 0x2000, 0x200, 0x4
 _DST, _SRC, _OIF, _GATEWAY, _PRIORITY, _PREFSRC, _METRICS, _MULTIPATH, _FLOW = 1, 2, 4, 5, 6, 7, 8, 9, 11
 _TABLE, _MARK, _VIA, _PREFERENCE, _ENCAP_TYPE, _ENCAP = 15, 16, 18, 20, 21, 22
-_IP_PROTOCOL, _SPORT, _DPORT, _NEXT_HOP = 27, 28, 29, 30
+_IP_PROTOCOL, _SPORT, _DPORT = 27, 28, 29
 _INITCWND = 11
 _WAY = (_OIF, _GATEWAY, _PREFSRC, _MULTIPATH, _FLOW, _VIA, _PREFERENCE, _ENCAP_TYPE, _ENCAP)
 # RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE, RTMGRP_IPV4_RULE and the bit of RTNLGRP_IPV6_RULE.
@@ -91,10 +91,13 @@ class Route:
         return self.header[7] == _UNICAST and self.is_main
 
     def with_window(self, prefix: Network, segments: int) -> "Route":
-        """A route of ours to a prefix, the same way."""
-        way = (_NEXT_HOP,) if _NEXT_HOP in self.attributes else _WAY
+        """A route of ours to a prefix, the same way.
+
+        Not by the same nexthop object: the kernel caches one destination for all routes of an object, so the window
+        would be that of every prefix (Linux 6.18, nhc_pcpu_rth_output and rt6i_pcpu).
+        """
         values = {_DST: prefix.network_address.packed, _PRIORITY: struct.pack("=I", METRIC)}
-        values |= {kind: self.attributes[kind] for kind in way if kind in self.attributes}
+        values |= {kind: self.attributes[kind] for kind in _WAY if kind in self.attributes}
         metrics = dict(attributes(self.attributes.get(_METRICS, b""))) | {_INITCWND: struct.pack("=I", segments)}
         values[_METRICS] = b"".join(attribute(kind, value) for kind, value in metrics.items())
         flags = int(struct.unpack_from("=I", self.header, 8)[0]) & _ON_LINK
