@@ -73,7 +73,7 @@ impl Sender {
             return None;
         };
         let start = self.snd.nxt;
-        let mut segment = self.transmit(conn, now, start, length);
+        let mut segment = self.transmit(conn, now, start, length, true);
         let taken = (self.snd.nxt - start) as u32;
         conn.stats.tail_loss_probes += u32::from(probing);
         if let (Recovery::Scoreboard(scoreboard), flight) = self.recovery_at(conn, now) {
@@ -144,7 +144,9 @@ impl Sender {
         conn.stats.tail_loss_probes += u32::from(as_probe);
         self.set_timer(conn, now, timer);
         let length = (sent.end().min(self.snd.data_end) - sent.start.min(self.snd.data_end)) as u32;
-        Some(self.transmit(conn, now, sent.start, length))
+        // Linux, __tcp_retransmit_skb: a full segment does not take what follows it along.
+        let with_fin = sent.end() > self.snd.data_end || length < conn.handshake.mss();
+        Some(self.transmit(conn, now, sent.start, length, with_fin))
     }
 
     /// The application writes: if nothing was waiting and cwnd has room, it was the application that limited the rate
@@ -212,9 +214,16 @@ impl Sender {
         }
     }
 
-    /// Sends `length` bytes from `position` on, and the FIN if it follows.
+    /// Sends `length` bytes from `position` on, and the FIN if it follows and may leave with them.
     #[inline]
-    fn transmit(&mut self, conn: &mut Connection, now: Nanos, position: SeqNum, length: u32) -> StreamSegment {
+    fn transmit(
+        &mut self,
+        conn: &mut Connection,
+        now: Nanos,
+        position: SeqNum,
+        length: u32,
+        with_fin: bool,
+    ) -> StreamSegment {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.snd.data_end {
@@ -223,7 +232,7 @@ impl Sender {
             }
             // The FIN takes room in the peer's window.
             let fits = end < self.snd.una + u64::from(self.peer_window.bytes);
-            if self.snd.closing && (length == 0 || conn.profile.piggyback_fin && fits) {
+            if self.snd.closing && with_fin && (length == 0 || conn.profile.piggyback_fin && fits) {
                 flags |= Flags::FIN;
                 end += 1;
                 conn.on_fin_sent();
@@ -261,7 +270,7 @@ impl Sender {
         let sent = self.snd.max.min(self.record_end(self.snd.una));
         let length =
             sent.saturating_sub(self.snd.una).min(conn.handshake.mss().min(self.peer_window.bytes).into()) as u32;
-        self.transmit(conn, now, self.snd.una, length)
+        self.transmit(conn, now, self.snd.una, length, true)
     }
 
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.

@@ -66,8 +66,8 @@ impl Scoreboard {
         // Marks go on in the order of the stream, so that of several segments the last one is RACK's newest.
         for &(left, right) in reported.blocks() {
             let (known_left, known_right) = self.history.known(left, right);
-            for (from, to) in [(left, known_left), (known_right, right)] {
-                self.tag_range(flight, from, to, summary, times, &mut lowest_original);
+            for part in [(left, known_left), (known_right, right)] {
+                self.tag_range(flight, (left, right), part, summary, times, &mut lowest_original);
             }
         }
         self.history.replace(&reported);
@@ -78,11 +78,12 @@ impl Scoreboard {
         }
     }
 
+    /// Marks what a block covers of the segments that reach into a part of it.
     fn tag_range(
         &mut self,
         flight: &Flight<'_>,
-        from: SeqNum,
-        to: SeqNum,
+        (left, right): (SeqNum, SeqNum),
+        (from, to): (SeqNum, SeqNum),
         summary: &mut AckSummary,
         times: &mut SendTimes,
         lowest_original: &mut SeqNum,
@@ -95,10 +96,10 @@ impl Scoreboard {
         while number < last {
             let sent = *self.board.get(number);
             // A segment counts as delivered only if all of it is.
-            if sent.end() > to {
+            if sent.start >= to || sent.end() > right {
                 break;
             }
-            if sent.start >= from && !sent.is_sacked() {
+            if sent.start >= left && !sent.is_sacked() {
                 if !sent.is_repeated() {
                     // Delivered out of order without having been retransmitted.
                     *lowest_original = (*lowest_original).min(sent.start);
