@@ -185,7 +185,8 @@ class DeclaredStudy(Study):
         """What `function` of the study returns, of these types; RequestError with the line that fails."""
         try:
             made = function(quantities)
-            results = list(made)
+            is_list = isinstance(made, Iterable) and not isinstance(made, str)
+            results = list(made) if is_list else [made]
         except FirstflightError:
             raise
         # The code is the author's, and so is any mistake in it.
@@ -198,9 +199,9 @@ class DeclaredStudy(Study):
             # That of a missing key is the key alone.
             reason = reason if " " in reason else f"{type(error).__name__}: {reason}"
             raise RequestError(f"{where}: {reason}") from error
-        wrong = [made] if isinstance(made, str) else [of for of in results if not isinstance(of, (kind, *others))]
-        if wrong:
-            raise RequestError(f"{self.name}: {shown(wrong[0])} is no {kind.__name__}; return a list of them")
+        if wrong := [of for of in results if not (is_list and isinstance(of, (kind, *others)))]:
+            what = kind.__name__ if is_list else "list"
+            raise RequestError(f"{self.name}: {shown(wrong[0])} is no {what}; return a list of {kind.__name__}")
         return results
 
     def claim_ids(self, engine: str) -> list[str]:
