@@ -52,9 +52,10 @@ def code_version(engine: str) -> str:
     return _digest(path for path in files if not others & {path, *path.parents})
 
 
-@cache
 def sources() -> str:
-    """16 hex digits that change whenever a Python file of this package does, or what a study declares."""
+    """16 hex digits that change whenever a Python file of this package does, or what a study declares: also while a
+    notebook runs.
+    """
     return _digest(sorted(path for ends in ("*.py", "*.toml") for path in PACKAGE.rglob(ends)))
 
 

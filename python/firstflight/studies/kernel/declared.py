@@ -22,11 +22,11 @@ from firstflight.records import TABLES, Run, RunWriter, empty, machine
 from firstflight.report.figure import Figure
 from firstflight.scenario import Cell
 from firstflight.scenario.explain import shown
+from firstflight.studies.kernel import stored
 from firstflight.studies.kernel.claim import ClaimSpec, depending, judge
 from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE
-from firstflight.studies.kernel.stored import FILE, packed, read
 from firstflight.studies.study import Study, declared
 
 Of = Callable[[Quantities], Iterable[Any]]
@@ -102,12 +102,12 @@ class DeclaredStudy(Study):
         return {table: [of.name for of in TABLES[table] if of.name in names] for table, names in read.items()}
 
     def quantities(self, run: Run) -> Quantities:
-        """The quantities of `run`, by name: those that it keeps, or else of its records."""
+        """The quantities of `run`, by name: those that it keeps, or else those of its records."""
         place = self, len(run.cells)
         if place not in run.derived:
             self._check(run)
             quantities, coordinates = self._of(run.engine)
-            arrays = read(run.directory / FILE, quantities, coordinates, self._origin(run))
+            arrays = stored.read(run.directory / stored.FILE, quantities, coordinates, self._origin(run))
             run.derived = {place: Quantities(self._titled(arrays or measured(run, quantities, coordinates)), run)}
         made: Quantities = run.derived[place]
         return made
@@ -115,7 +115,7 @@ class DeclaredStudy(Study):
     def stored_quantities(self, path: Path, engine: str) -> Quantities:
         """The quantities in a file, of a run by `engine`. RequestError if the study has changed since."""
         quantities, coordinates = self._of(engine)
-        arrays = read(path, quantities, coordinates)
+        arrays = stored.read(path, quantities, coordinates)
         if arrays is None:
             raise RequestError(f'"{path}" has no quantities with the labels of {self.name}; run it, and store it again')
         return Quantities(self._titled(arrays))
@@ -123,8 +123,8 @@ class DeclaredStudy(Study):
     def keep(self, run: RunWriter) -> None:
         """See `Study`."""
         origin = self._origin(run)
-        if origin and read(run.directory / FILE, *self._of(run.engine), origin) is None:
-            run.write_beside(FILE, packed(self.quantities(run).arrays(), origin))
+        if origin and stored.read(run.directory / stored.FILE, *self._of(run.engine), origin) is None:
+            run.write_beside(stored.FILE, stored.packed(self.quantities(run).arrays(), origin))
 
     def _origin(self, run: Run) -> str:
         """What the quantities of a run depend on: its finished cells, the code and the libraries; empty for code that
