@@ -1,5 +1,6 @@
 """Each page has a place in the site. `make docs` checks the links, too."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -21,6 +22,15 @@ def test_each_page_is_in_the_navigation_or_linked_from_a_page_that_is() -> None:
     assert sorted(pages.keys() - in_navigation - linked) == []
     assert sorted(name for name in pages.keys() - in_navigation if f"  {name}\n" not in settings) == []
     assert navigation.count(".md\n") <= 30
+
+
+def test_lists_are_those_of_python_markdown_too() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        # An item directly after a paragraph would be a part of it.
+        assert re.findall(r"\n\n(?: {2,3}[^\s|].*\n)+(?:[-*]|\d\.) .*", text) == [], page
+        # Below an item that has a number, only what is indented by four does not end the list.
+        assert re.findall(r"\n\d\. .*\n(?: .+\n)*\n {1,3}\S.*", text) == [], page
 
 
 def test_the_glossary_has_each_term_once_and_those_of_the_rules_of_style() -> None:
