@@ -137,6 +137,9 @@ fn inside(kind: u16, rest: &[u8]) -> Result<(Layer, usize), Not> {
         // IEEE 802.1Q and its stacks: a tag, then the type of the next header. 802.1ah: a service, then a frame.
         0x8100 | 0x88a8 | 0x9100 => (Layer::Type(half(rest, 2)?), 4),
         0x88e7 => (Layer::Ethernet, 4),
+        // 802.1BR and Cisco's tags before it: of a port, and of a security group.
+        0x8926 => (Layer::Type(half(rest, 4)?), 6),
+        0x893f | 0x8909 => (Layer::Type(half(rest, 6)?), 8),
         // LLC with SNAP (RFC 1042), whose frames have their length in the place of the type.
         ..=1500 if rest.starts_with(&[0xaa, 0xaa, 3, 0, 0, 0]) => (Layer::Type(half(rest, 6)?), 8),
         // A session of PPPoE (RFC 2516); PPP in GRE (RFC 2637).
@@ -186,6 +189,8 @@ fn tunnel(protocol: u8, packet: &[u8], at: usize) -> Result<(Layer, usize), Not>
         4 | 41 => (Layer::Ip, 0),
         47 => gre(rest)?,
         97 => (Layer::Ethernet, 2),
+        // A frame over IPv6 segment routing (RFC 8986 section 10.1).
+        143 => (Layer::Ethernet, 0),
         137 => (Layer::Type(0x8847), 0),
         UDP => datagram(rest)?,
         _ => return Err(Not::Tcp(Other::Protocol(protocol))),
@@ -231,6 +236,8 @@ fn datagram(rest: &[u8]) -> Result<(Layer, usize), Not> {
             (Layer::Ppp, begin + if framed { 2 } else { 0 })
         }
         6635 => (Layer::Type(0x8847), 0),
+        // LISP (RFC 9300 section 5).
+        4341 => (Layer::Ip, 8),
         _ => return Err(other),
     };
     Ok((layer, UDP_BYTES + length))

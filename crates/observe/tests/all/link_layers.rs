@@ -229,6 +229,9 @@ fn a_connection_is_read_through_every_tunnel_that_is_not_encrypted() {
         ("MPLS with a frame", |p| [&MAC[..], &[0x88, 0x47, 0, 2, 1, 64, 0, 0, 0, 0], &frame(p)].concat()),
         ("three tags", |p| [&MAC[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 0x81, 0, 0, 9, 8, 0], p].concat()),
         ("provider backbone", |p| [&MAC[..], &[0x88, 0xe7, 0, 0, 0, 1], &frame(p)].concat()),
+        ("a tag of a port", |p| [&MAC[..], &[0x89, 0x26, 0, 1, 0, 2, 8, 0], p].concat()),
+        ("a tag of an extended port", |p| [&MAC[..], &[0x89, 0x3f, 0, 1, 0, 2, 0, 0, 8, 0], p].concat()),
+        ("a tag of a security group", |p| [&MAC[..], &[0x89, 0x09, 1, 1, 0, 1, 0, 5, 8, 0], p].concat()),
         ("SNAP", |p| [&MAC[..], &[0, 60, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], p].concat()),
     ];
     for (name, wrap) in ethernet {
@@ -264,6 +267,8 @@ fn a_connection_is_read_through_every_tunnel_that_is_not_encrypted() {
         }),
         ("L2TP", |p| over_udp(1701, &[&[0, 2, 0, 1, 0, 1, 0xff, 3, 0, 0x21], p].concat())),
         ("MPLS over UDP", |p| over_udp(6635, &[&[0, 1, 1, 64], p].concat())),
+        ("a frame over IPv6", |p| over_ipv6(143, &frame(p))),
+        ("LISP", |p| over_udp(4341, &[&[0x80, 0, 0, 1, 0, 0, 0, 1], p].concat())),
         ("an authentication header", |p| over_ipv4(51, &[&[4, 4, 0, 0], &[0; 20][..], p].concat())),
         ("a tunnel in a tunnel", |p| over_ipv4(4, &over_ipv4(47, &[&[0, 0, 8, 0], p].concat()))),
     ];
