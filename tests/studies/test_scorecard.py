@@ -100,11 +100,20 @@ def test_the_reference_under_another_name_changes_nothing() -> None:
     assert {change.change.value for case in found for change in (case.gain, case.harm) if change} == {0}
 
 
-def test_bbrs_first_version_loses_more_in_a_small_buffer_as_the_rfc_says() -> None:
-    run = firstflight.run(Scorecard(scheme("bbr"), CUBIC), replicates=3, only={"experiment": "high-loss"})
+@pytest.mark.slow
+def test_the_page_has_the_changes_of_bbr_and_jump_start_that_it_names() -> None:
+    run = firstflight.run(Scorecard(scheme("bbr"), CUBIC), replicates=30, only={"experiment": "high-loss"})
     harm = next(case.harm for case in Scorecard.of(run).cases(run) if case.id == "high-loss")
     assert harm is not None
     assert harm.verdict == "worse"
+    found, low, high = (f"{of:.1f}" for of in (harm.change.value, harm.change.low, harm.change.high))
+    assert f"finds {found} pp\nmore drops there (95% CI {low} to {high})" in PAGE
+    run = firstflight.run(Scorecard(scheme("jump_start"), CUBIC), only={"experiment": "drop-tail"})
+    case = next(case for case in Scorecard.of(run).cases(run) if case.id == "drop-tail")
+    assert case.gain is not None
+    assert case.harm is not None
+    assert f"({-case.gain.change.value:.1f}% less time), and others'" in PAGE
+    assert f"({case.harm.change.value:.0f}% more)" in PAGE
 
 
 def test_a_file_gives_a_scheme(tmp_path: Path) -> None:
