@@ -48,7 +48,7 @@ pub(crate) struct Clients<'p> {
     row_handshake: Option<RowHandshake>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) application: u16,
     /// Among the application's clients.
@@ -66,9 +66,10 @@ pub(crate) struct Client {
 }
 
 /// The current activity of a client.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Activity {
     /// Nothing, or a file of its own connection.
+    #[default]
     None,
     /// A page.
     // In a box: most clients of many never have one.
@@ -81,17 +82,7 @@ enum Activity {
 
 impl Client {
     pub(crate) fn new(application: u16, index: u32, host: u32, arm: u8) -> Client {
-        Client {
-            application,
-            index,
-            host,
-            arm,
-            begun: 0,
-            opened: 0,
-            activity: Activity::None,
-            browser: None,
-            resolver: None,
-        }
+        Client { application, index, host, arm, ..Client::default() }
     }
 
     /// Counts the next file, page or request; none once `count` are begun.

@@ -13,7 +13,7 @@ pub(crate) const TICK: Nanos = MILLISECOND;
 const RECENT_VALID: Nanos = 24 * 24 * 3600 * SECOND;
 
 /// One end's state of the option.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampState {
     /// Our clock's value at the caller's time 0.
     offset: u32,
@@ -28,7 +28,7 @@ pub(crate) struct TimestampState {
 impl TimestampState {
     // RFC 7323 §5.4 lets the offset be any; §7.1 asks that clocks of different connections not be comparable.
     pub(crate) fn new(initial_sequence: u32) -> Self {
-        Self { offset: initial_sequence, recent: 0, recent_at: 0, syn: 0 }
+        Self { offset: initial_sequence, ..Self::default() }
     }
 
     /// Our clock: the TSval of a segment that leaves now.

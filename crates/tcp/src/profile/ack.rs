@@ -1,5 +1,6 @@
 //! When the receiver acknowledges data.
 
+use super::with_defaults;
 use crate::{MILLISECOND, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -33,35 +34,34 @@ pub enum AckPolicy {
     Adaptive(AdaptiveAck),
 }
 
-/// Parameters of the adaptive policy; Linux's are 40 ms, 200 ms and 16.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdaptiveAck {
-    /// Shortest delay of an acknowledgment, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
-    pub delay_min_ns: Nanos,
-    /// Longest delay (Linux: `TCP_DELACK_MAX`).
-    pub delay_max_ns: Nanos,
-    /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
-    /// `TCP_MAX_QUICKACKS`).
-    pub max_quickacks: u16,
-    /// How acknowledgments of data that arrives ahead of a hole are merged; none: each segment is acknowledged
-    /// immediately.
-    pub sack_compression: Option<SackCompression>,
+with_defaults! {
+    /// Parameters of the adaptive policy, by default Linux's.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct AdaptiveAck {
+        /// Shortest delay of an acknowledgment, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
+        delay_min_ns: Nanos = 40 * MILLISECOND,
+        /// Longest delay (Linux: `TCP_DELACK_MAX`).
+        delay_max_ns: Nanos = 200 * MILLISECOND,
+        /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
+        /// `TCP_MAX_QUICKACKS`).
+        max_quickacks: u16 = 16,
+        /// How acknowledgments of data that arrives ahead of a hole are merged; none: each segment is acknowledged
+        /// immediately.
+        sack_compression: Option<SackCompression> = Some(SackCompression::DEFAULT),
+    }
 }
 
-/// Acknowledgments with selective blocks, after the third for one hole: few are sent for many segments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SackCompression {
-    /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
-    pub delay_max_ns: Nanos,
-    /// The wait is the RTT divided by this number, at least 1 (Linux: 20).
-    pub rtt_divisor: u32,
-    /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
-    pub max_segments: u16,
-}
-
-impl SackCompression {
-    /// Linux's.
-    pub(crate) const LINUX: Self = Self { delay_max_ns: MILLISECOND, rtt_divisor: 20, max_segments: 44 };
+with_defaults! {
+    /// Acknowledgments with selective blocks, after the third for one hole: few are sent for many segments.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct SackCompression {
+        /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
+        delay_max_ns: Nanos = MILLISECOND,
+        /// The wait is the RTT divided by this number, at least 1 (Linux: 20).
+        rtt_divisor: u32 = 20,
+        /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
+        max_segments: u16 = 44,
+    }
 }

@@ -382,12 +382,7 @@ impl Profile {
             // Minshall's variant, unless TCP_NODELAY is set.
             nagle: Nagle::Minshall,
             // TCP_DELACK_MIN = TCP_ATO_MIN = 40 ms, TCP_DELACK_MAX = 200 ms, TCP_MAX_QUICKACKS.
-            ack: AckPolicy::Adaptive(AdaptiveAck {
-                delay_min_ns: 40 * MILLISECOND,
-                delay_max_ns: 200 * MILLISECOND,
-                max_quickacks: 16,
-                sack_compression: Some(SackCompression::LINUX),
-            }),
+            ack: AckPolicy::Adaptive(AdaptiveAck::DEFAULT),
             recovery: RecoveryAlgorithm::Scoreboard(ScoreboardRules {
                 // tcp_recovery = 1, tcp_early_retrans = 3, tcp_frto = 2; PRR always; undo always.
                 rack: true,

@@ -48,7 +48,7 @@ impl AckPolicy {
 
 /// State of the adaptive policy about the data that arrives. Names in brackets are those of Linux's
 /// `inet_connection_sock`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
     /// The policy's parameters.
     rules: AdaptiveAck,
@@ -80,22 +80,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     pub(crate) fn new(rules: AdaptiveAck, tick: Option<Nanos>) -> Self {
-        Self {
-            rules,
-            tick: tick.unwrap_or(1),
-            received_at: 0,
-            interval: 0,
-            quick: 0,
-            interactive: false,
-            scheduled: false,
-            pushed: false,
-            pushed_twice: false,
-            timeout: Deadline::NEVER,
-            timer_set: Deadline::NEVER,
-            compressed: 0,
-            duplicates: 0,
-            duplicates_at: 0,
-        }
+        Self { rules, tick: tick.unwrap_or(1), ..Self::default() }
     }
 
     /// True if acknowledgments of data that arrives ahead of a hole are merged.

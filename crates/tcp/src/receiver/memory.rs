@@ -17,7 +17,7 @@ use crate::sequence::SeqNum;
 pub(crate) struct ReceiverExtras(Option<Box<Memory>>);
 
 /// None of it is used with plain acknowledgments, a fixed window and no options.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     /// With the adaptive acknowledgment policy.
     pub arrivals: Option<Arrivals>,
@@ -50,17 +50,10 @@ impl Memory {
         };
         Self {
             arrivals,
-            window: None,
-            edge_is_current: false,
             spare,
             segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
-            round_trip: RoundTrip::default(),
-            last_ack_sent: 0,
-            acknowledge_each_before: 0,
             timestamps: TimestampState::new(initial_sequence),
-            path_option: None,
-            reset: Reset::default(),
-            next_challenge: 0,
+            ..Self::default()
         }
     }
 

@@ -6,7 +6,7 @@ use crate::segment::{Flags, Segment};
 pub(crate) const SMALLEST: u32 = 88;
 pub(crate) const DEFAULT: u32 = 536;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentSize {
     /// Payload of a full segment [rcv_mss].
     pub bytes: u32,

@@ -13,7 +13,7 @@ use std::num::NonZeroU16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderExtras(Option<Box<Extra>>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     pub departure: Option<Box<Departure>>,
     pub validation: Option<Validation>,
@@ -61,13 +61,7 @@ impl RecordEnds {
 
 impl Extra {
     fn new(profile: &Profile) -> Self {
-        Self {
-            departure: None,
-            validation: Validation::new(profile.window_validation),
-            record_ends: RecordEnds::default(),
-            listener: None,
-            inherited: Inherited::default(),
-        }
+        Self { validation: Validation::new(profile.window_validation), ..Self::default() }
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `Scoreboard::undo*`, `Undo` | `tcp_try_undo_recovery`, `_partial`, `_dsack`, `_loss`; `undo_marker`, `undo_retrans` |
 //! | `Scoreboard::detect_losses`, `Rack` | `tcp_rack_mark_lost`, `tcp_rack_advance` (`tcp_recovery.c`) |
 //! | `Scoreboard::count_losses` | `tcp_update_scoreboard` |
-//! | `Duplicates` | `tcp_add_reno_sack`, `tcp_remove_reno_sacks`, `tcp_check_reno_reordering` |
+//! | `Scoreboard::duplicates` | `tcp_add_reno_sack`, `tcp_remove_reno_sacks`, `tcp_check_reno_reordering` |
 //! | `Scoreboard::note_reordering` | `tcp_check_sack_reordering` |
 //! | `Scoreboard::schedule_probe`, `on_probe_acknowledged` | `tcp_schedule_loss_probe` (`tcp_output.c`), `tcp_process_tlp_ack` |
 //! | `Scoreboard::next_to_retransmit`, `on_retransmitted` | `tcp_xmit_retransmit_queue` (`tcp_output.c`) |

@@ -38,13 +38,6 @@ enum Phase {
     Done,
 }
 
-/// A window that opens at a pace.
-#[derive(Clone, Copy, Debug)]
-struct Jump {
-    /// cwnd without it.
-    base: Bytes,
-}
-
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suss {
     hystart: LinuxHystart,
@@ -68,7 +61,8 @@ pub(super) struct Suss {
     round_rtt: Nanos,
     /// Rounds that were accelerated.
     accelerations: u32,
-    jump: Option<Jump>,
+    /// While the window opens at a pace: cwnd without that.
+    jump_base: Option<Bytes>,
     /// Why slow start has ended last.
     end: Option<Trigger>,
 }
@@ -99,11 +93,11 @@ impl Suss {
         self.round_end = state.nxt;
         self.clocked = true;
         self.clocked_bytes = 0;
-        if let Some(jump) = self.jump.take() {
+        if let Some(base) = self.jump_base.take() {
             // The window opens as the paced part leaves, so unsent data is not part of it.
             let used = Bytes(state.flight_bytes).saturating_add(growth.bytes);
             let window = growth.window();
-            window.set_cwnd(window.cwnd().min(used.max(jump.base)));
+            window.set_cwnd(window.cwnd().min(used.max(base)));
             growth.end_pacing();
         }
     }
@@ -159,7 +153,7 @@ impl Suss {
         let flight = PacedFlight { bytes: paced, rate: Rate::new(paced, time), time, until_ack: false };
         growth.begin_pacing(flight, state.una + u64::from(base), state.now + (rest - train) / 2);
         self.accelerations += 1;
-        self.jump = Some(Jump { base });
+        self.jump_base = Some(base);
         None
     }
 
@@ -189,7 +183,7 @@ impl Suss {
                 window.set_cwnd(window.cwnd().min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
             }
             window.ssthresh = window.cwnd();
-            self.jump = None;
+            self.jump_base = None;
             self.phase = Phase::Done;
             self.end = end;
         }
@@ -238,14 +232,14 @@ impl StartupScheme for Suss {
     }
 
     fn grow(&mut self, growth: &mut Growth<'_>, state: &SendState) {
-        let paced = self.jump.is_some();
+        let paced = self.jump_base.is_some();
         if matches!(self.phase, Phase::Accelerating | Phase::Doubling) {
             if state.una > self.round_end {
                 self.begin_round(growth, state);
             }
             if self.clocked && state.una >= self.clocked_end {
                 self.end_clocked_part(growth, state);
-                if self.jump.is_some() {
+                if self.jump_base.is_some() {
                     return;
                 }
             }
@@ -255,7 +249,7 @@ impl StartupScheme for Suss {
         } else if paced {
             growth.end_pacing();
         }
-        if self.jump.is_none() {
+        if self.jump_base.is_none() {
             growth.by_controller();
         }
     }
@@ -268,12 +262,12 @@ impl StartupScheme for Suss {
         if !matches!(self.phase, Phase::Hystart | Phase::Done) {
             window.set_cwnd(window.cwnd().min(Bytes(state.flight_bytes).max(Segments(2) * window.mss)));
         }
-        self.jump = None;
+        self.jump_base = None;
         self.phase = Phase::Hystart;
     }
 
     fn on_timeout(&mut self, state: &SendState, _window: &mut Window) {
-        self.jump = None;
+        self.jump_base = None;
         self.phase = Phase::Hystart;
         self.hystart.restart(state.now);
         self.min_rtt = None;

@@ -6,7 +6,7 @@
 //! was spurious, and `undo` and `timeout` decide whether it was.
 
 use super::board::NewlyLost;
-use super::state::{CaState, Next, Timer};
+use super::state::{CaState, FRto, Next, Timer};
 use super::undo::answers_earlier;
 use super::{Scoreboard, sack};
 use crate::Nanos;
@@ -311,14 +311,14 @@ impl Scoreboard {
     /// Draws the consequences of an acknowledgment that is out of the ordinary; returns the amount that may be sent.
     fn alert(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) -> Next {
         if self.board.is_empty() {
-            self.duplicates.forget();
+            self.duplicates = 0;
         }
         facts.marked = summary.echoes_congestion;
         if self.check_reneging(flight, summary, facts) {
             return Next::Nothing;
         }
         if self.state == CaState::Open {
-            self.undo.forget_retransmissions();
+            self.undo.first_retransmission = None;
         } else if flight.snd.una >= self.high && self.leave(flight, ack, facts) {
             return Next::Nothing;
         }
@@ -351,7 +351,7 @@ impl Scoreboard {
             _ => {}
         }
         if !self.sack && summary.advanced {
-            self.duplicates.forget();
+            self.duplicates = 0;
         }
         self.count_duplicate(summary);
         if self.state <= CaState::Disorder {
@@ -388,7 +388,7 @@ impl Scoreboard {
                 self.state = CaState::Open;
             }
             CaState::Recovery => {
-                self.duplicates.forget();
+                self.duplicates = 0;
                 if self.undo_after_repair(flight, ack, facts) {
                     return true;
                 }
@@ -473,7 +473,7 @@ impl Scoreboard {
 
     fn try_to_open(&mut self, flight: &Flight<'_>, summary: &AckSummary, facts: &mut Facts) {
         if !self.any_repeated() {
-            self.undo.forget_retransmissions();
+            self.undo.first_retransmission = None;
         }
         if summary.echoes_congestion {
             self.enter_reduced(flight, facts);
@@ -486,7 +486,7 @@ impl Scoreboard {
     /// cwnd is reduced without a loss (RFC 3168 §6.1.2).
     fn enter_reduced(&mut self, flight: &Flight<'_>, facts: &mut Facts) {
         if self.state < CaState::Reduced {
-            self.undo.end_episode();
+            self.undo.marker = None;
             self.begin_reduction(flight);
             self.state = CaState::Reduced;
             facts.edges.insert(Edges::REDUCED);
@@ -520,7 +520,7 @@ impl Scoreboard {
             // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
             Next::New if flight.has_new_data() => self.f_rto.offering = true,
             Next::New => {
-                self.f_rto.stop();
+                self.f_rto = FRto::default();
                 self.repairing = true;
             }
         }

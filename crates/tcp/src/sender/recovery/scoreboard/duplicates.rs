@@ -10,7 +10,7 @@ use crate::sender::recovery::facts::{AckSummary, Flight};
 impl Scoreboard {
     /// A duplicate acknowledgment arrived from a peer without SACK.
     pub(super) fn on_duplicate(&mut self, summary: &mut AckSummary) {
-        self.duplicates.count += 1;
+        self.duplicates += 1;
         if !self.has_too_many_duplicates(0) {
             self.deliver(summary, 1);
         }
@@ -18,8 +18,8 @@ impl Scoreboard {
 
     /// This number of segments was acknowledged cumulatively: the first closed a hole, the others had been counted.
     pub(super) fn take_duplicates(&mut self, taken: u32, summary: &mut AckSummary) {
-        self.deliver(summary, taken.saturating_sub(self.duplicates.count).max(1));
-        self.duplicates.count = self.duplicates.count.saturating_sub(taken - 1);
+        self.deliver(summary, taken.saturating_sub(self.duplicates).max(1));
+        self.duplicates = self.duplicates.saturating_sub(taken - 1);
         self.has_too_many_duplicates(taken);
     }
 
@@ -28,9 +28,9 @@ impl Scoreboard {
     fn has_too_many_duplicates(&mut self, taken: u32) -> bool {
         let outstanding = self.board.len();
         let holes = self.board.lost().max(1).min(outstanding);
-        let too_many = self.duplicates.count + holes > outstanding;
+        let too_many = self.duplicates + holes > outstanding;
         if too_many {
-            self.duplicates.count = outstanding - holes;
+            self.duplicates = outstanding - holes;
             self.reordering = (outstanding + taken).clamp(1, MOST_REORDERING);
             self.reordering_seen += 1;
         }
@@ -41,7 +41,7 @@ impl Scoreboard {
     /// further hole that a partial acknowledgment lays open.
     // RFC 5681 §3.2 and RFC 6582 §3.2.
     pub(super) fn count_duplicates(&mut self, flight: &Flight<'_>, advanced: bool) -> NewlyLost {
-        let begins = self.state < CaState::Recovery && self.duplicates.count >= self.threshold(flight);
+        let begins = self.state < CaState::Recovery && self.duplicates >= self.threshold(flight);
         let goes_on = self.state == CaState::Recovery && advanced;
         if !(begins || goes_on) {
             return NewlyLost::NONE;

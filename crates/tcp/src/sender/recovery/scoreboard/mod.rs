@@ -29,7 +29,7 @@ use crate::sequence::SeqNum;
 use board::{Board, Sent};
 use rack::Rack;
 use sack::SackHistory;
-use state::{CaState, Duplicates, FRto, Probe, Timer, Undo};
+use state::{CaState, FRto, Probe, Timer, Undo};
 
 /// Loss recovery of one connection.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,8 @@ pub(crate) struct Scoreboard {
     /// Of these, acknowledged with an echo of a CE mark.
     delivered_marked: u32,
     history: SackHistory,
-    duplicates: Duplicates,
+    /// Duplicate acknowledgments that stand for segments delivered.
+    duplicates: u32,
     /// As the handshake and the scoreboard measured it.
     shortest: ShortestRtt,
     rack: Rack,
@@ -117,7 +118,7 @@ impl Scoreboard {
 
     /// Segments delivered out of order, or counted so.
     pub fn sacked(&self) -> u32 {
-        self.board.sacked() + self.duplicates.count
+        self.board.sacked() + self.duplicates
     }
 
     /// Segments sent and not acknowledged cumulatively.

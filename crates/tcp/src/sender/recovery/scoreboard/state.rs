@@ -30,18 +30,6 @@ pub(super) enum Next {
     New,
 }
 
-/// Duplicate acknowledgments that stand for segments delivered.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Duplicates {
-    pub(super) count: u32,
-}
-
-impl Duplicates {
-    pub fn forget(&mut self) {
-        self.count = 0;
-    }
-}
-
 /// The uses of the one timer for outstanding data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Timer {
@@ -76,25 +64,15 @@ pub(crate) struct FRto {
     pub(super) offering: bool,
 }
 
-impl FRto {
-    pub fn start(&mut self, allowed: bool) {
-        *self = Self { running: allowed, offering: false };
-    }
-
-    pub fn stop(&mut self) {
-        *self = Self::default();
-    }
-}
-
 /// Evidence on whether an episode was spurious.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when the episode began, while it may still prove spurious.
-    marker: Option<SeqNum>,
+    pub(super) marker: Option<SeqNum>,
     /// Retransmissions of the episode that no DSACK has reported; none: nothing was retransmitted yet (Linux:
     /// `undo_retrans`).
     pub(super) undo_retrans: Option<u32>,
-    /// When the first retransmission of the episode was sent.
+    /// When the first retransmission of the episode was sent; none once nothing that was retransmitted is in flight.
     pub(super) first_retransmission: Option<Nanos>,
 }
 
@@ -110,19 +88,9 @@ impl Undo {
         self.undo_retrans = (in_flight > 0).then_some(in_flight);
     }
 
-    /// No undo of this episode.
-    pub fn end_episode(&mut self) {
-        self.marker = None;
-    }
-
     pub fn on_retransmission(&mut self, now: Nanos) {
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
         self.first_retransmission.get_or_insert(now);
-    }
-
-    /// Nothing that was retransmitted is in flight any more.
-    pub fn forget_retransmissions(&mut self) {
-        self.first_retransmission = None;
     }
 
     /// A DSACK that ends at `right` reports this number of segments.

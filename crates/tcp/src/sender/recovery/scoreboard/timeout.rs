@@ -2,7 +2,7 @@
 //! spurious (RFC 5682).
 
 use super::Scoreboard;
-use super::state::{CaState, Next, Timer};
+use super::state::{CaState, FRto, Next, Timer};
 use crate::sender::recovery::facts::{Ack, AckSummary, Edges, Facts, Flight, NextCwnd, SetTimer};
 
 impl Scoreboard {
@@ -32,7 +32,8 @@ impl Scoreboard {
         self.state = CaState::Loss;
         self.begin_reduction(flight);
         // RFC 5682 §2.1 step 1, and Linux: again for repeated timeouts.
-        self.f_rto.start(flight.profile.recovery.scoreboard().f_rto && (fresh || repeated));
+        self.f_rto =
+            FRto { running: flight.profile.recovery.scoreboard().f_rto && (fresh || repeated), offering: false };
         self.repairing = true;
         self.timer = Timer::Retransmission;
     }
@@ -45,7 +46,7 @@ impl Scoreboard {
             self.history.forget();
         }
         if !self.sack {
-            self.duplicates.forget();
+            self.duplicates = 0;
         }
         let numbers = self.board.numbers();
         for number in numbers.clone() {
@@ -87,7 +88,7 @@ impl Scoreboard {
             if flight.snd.nxt > self.high && summary.duplicate {
                 self.on_duplicate(summary);
             } else if summary.advanced {
-                self.duplicates.forget();
+                self.duplicates = 0;
             }
         }
         Next::Lost
@@ -109,13 +110,13 @@ impl Scoreboard {
         // RFC 5682 §3.1 step 3.b (SACK-enhanced): something that was never retransmitted, and left before the timeout,
         // is acknowledged: the timeout was spurious.
         if summary.original_delivered && self.undo_after_timeout(flight, ack, facts, true) {
-            self.f_rto.stop();
+            self.f_rto = FRto::default();
             return Some(Next::Nothing);
         }
         if flight.snd.nxt > self.high {
             // RFC 5682 §2.1 step 3.a: a duplicate after new data was sent: the loss was real.
             if summary.sacked || summary.duplicate {
-                self.f_rto.stop();
+                self.f_rto = FRto::default();
             }
         } else if summary.advanced && !recovered {
             // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch its acknowledgment.
@@ -123,7 +124,7 @@ impl Scoreboard {
             if flight.has_new_data() {
                 return Some(Next::New);
             }
-            self.f_rto.stop();
+            self.f_rto = FRto::default();
         }
         None
     }

@@ -57,7 +57,7 @@ impl Scoreboard {
             self.board.forget_losses();
         }
         facts.edges.insert(Edges::UNDONE);
-        self.undo.end_episode();
+        self.undo.marker = None;
         self.rack.look_again();
     }
 
@@ -81,7 +81,7 @@ impl Scoreboard {
     fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
         let stays = !self.sack && flight.snd.una == self.high;
         if stays && !self.any_repeated() {
-            self.undo.forget_retransmissions();
+            self.undo.first_retransmission = None;
         }
         stays
     }
@@ -111,7 +111,7 @@ impl Scoreboard {
             return true;
         }
         if !self.any_repeated() {
-            self.undo.forget_retransmissions();
+            self.undo.first_retransmission = None;
         }
         self.undo(facts, true);
         self.keep_open(flight);
