@@ -1,4 +1,4 @@
-"""What the labs share: tasks with numbers of each student's own, both engines, and answers that are checked."""
+"""What the labs share: tasks with different numbers for each student, both engines, and answers that are checked."""
 
 import hashlib
 import math
