@@ -119,6 +119,16 @@ def test_a_handshake_longer_than_the_first_flight_shows_the_window(tmp_path: Pat
     assert (current.window, current.flows) == (16, 30)
 
 
+@pytest.mark.parametrize(("size", "overflows"), [(13_000, False), (14_480, True)])
+def test_a_handshake_overflows_the_window_by_segments_as_they_are_written(
+    tmp_path: Path, size: int, overflows: bool
+) -> None:
+    """14,480 bytes are ten full segments, but of writes of 4096 bytes the last one of each is short: 3 + 3 + 3 + 2."""
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,bytes,tls_bytes,tls_exchanges\n" + f"20,9000,{size},1\n" * 300)
+    assert bool(population(path).first_flight) == overflows
+
+
 def test_other_certificates_cost_a_round_trip_that_a_larger_window_wins_back(tmp_path: Path) -> None:
     path = written(tmp_path / "flows.csv", "tls_bytes,tls_exchanges,tls_resumed", ["4000,1,0", "4000,1,0", "1400,1,1"])
     found = advised(path, certificates="ml-dsa-44,intermediates=2")["certificates"]

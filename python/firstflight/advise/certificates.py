@@ -22,7 +22,7 @@ from firstflight.errors import RequestError
 from firstflight.observe.tables import MSS_BYTES
 from firstflight.records import Run
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.tls import ALGORITHMS, server_flight
+from firstflight.scenario.tls import ALGORITHMS, segments, server_flight
 
 _AS_SEEN = "as seen"
 _RECORDS = ("16KiB", "4KiB")
@@ -183,7 +183,7 @@ class CertificateExperiment(Experiment):
                     _mean(responses, pl.col("first_usable_byte_time_s")),
                     _mean(responses, pl.col("time_s")),
                     change,
-                    100 * float((weights * (flights > window * MSS_BYTES)).sum()),
+                    100 * float((weights * (segments(flights, MSS_BYTES) > window)).sum()),
                     100 * int(responses["retransmissions"].sum()) / int(responses["segments_sent"].sum()),
                 )
             )

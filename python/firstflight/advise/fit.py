@@ -20,7 +20,7 @@ from firstflight.observe.observation import TLS
 from firstflight.observe.plain import IGNORED
 from firstflight.observe.tables import MSS_BYTES
 from firstflight.scenario.paths_table import MOST_EXCHANGES
-from firstflight.scenario.tls import server_flight
+from firstflight.scenario.tls import segments, server_flight
 
 # The limits of a path in the simulator.
 _RTT_S = (1e-5, 30.0)
@@ -132,7 +132,7 @@ class FittedPopulation:
     @property
     def first_flight(self) -> str:
         """A sentence on users whose handshake of TLS overflows the current window; empty for none."""
-        seen = self.rows.filter(pl.col("tls_bytes") > self.current.window * MSS_BYTES)
+        seen = self.rows.filter(segments(pl.col("tls_bytes"), MSS_BYTES) > self.current.window)
         if seen.is_empty():
             return ""
         share = 100 * float(seen["weight"].sum()) / float(self.rows["weight"].sum())

@@ -229,6 +229,12 @@ class Tls(ScenarioTable):
 _DEFAULT = Tls()
 
 
+def segments(flight: Any, mss_bytes: int) -> Any:
+    """Number of segments of a flight of this many bytes (a number, an array or an expression), by OpenSSL's writes."""
+    size = int(_DEFAULT.write_size)
+    return flight // size * -(-size // mss_bytes) + (flight % size + mss_bytes - 1) // mss_bytes
+
+
 def server_flight(chain: str | None, intermediates: int = 1) -> int:
     """Bytes of a server's flight with a hybrid key share; `chain`: of `NAMES`, the median if it is a distribution, or
     None for a resumed connection.
