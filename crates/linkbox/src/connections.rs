@@ -89,10 +89,9 @@ mod tests {
 
     fn packet(from: u16, to: u16, flags: Flags, seq: u32) -> Vec<u8> {
         let end = |port| SocketAddr::from((Ipv4Addr::new(10, 77, 0, 1), port));
-        let envelope =
-            Envelope { source: end(from), destination: end(to), identification: 0, time_to_live: 64, stream_offset: 0 };
+        let (segment, envelope) = (Segment { flags, seq, ..Segment::EMPTY }, Envelope::between(end(from), end(to)));
         let mut bytes = Vec::new();
-        write_packet(&Segment { flags, seq, ..Segment::EMPTY }, &envelope, &mut bytes).unwrap();
+        write_packet(&segment, &envelope, 0, &mut bytes).unwrap();
         bytes
     }
 

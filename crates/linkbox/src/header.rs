@@ -76,15 +76,9 @@ mod tests {
     }
 
     fn between([source, destination]: [IpAddr; 2], segment: Segment) -> Vec<u8> {
-        let envelope = Envelope {
-            source: SocketAddr::new(source, 80),
-            destination: SocketAddr::new(destination, 40_000),
-            identification: 7,
-            time_to_live: 64,
-            stream_offset: 0,
-        };
+        let envelope = Envelope::between(SocketAddr::new(source, 80), SocketAddr::new(destination, 40_000));
         let mut bytes = Vec::new();
-        write_packet(&segment, &envelope, &mut bytes).unwrap();
+        write_packet(&segment, &envelope, 0, &mut bytes).unwrap();
         bytes
     }
 

@@ -125,10 +125,8 @@ mod tests {
         let mut kept = CapturedHeaders::default();
         for (index, (source, segment)) in packets.iter().enumerate() {
             let destination = if *source == CLIENT { SERVER } else { CLIENT };
-            let envelope =
-                Envelope { source: *source, destination, identification: 0, time_to_live: 64, stream_offset: 0 };
             let mut bytes = Vec::new();
-            write_packet(segment, &envelope, &mut bytes).unwrap();
+            write_packet(segment, &Envelope::between(*source, destination), 0, &mut bytes).unwrap();
             kept.add(100_000 + 1000 * index as u64, 0, *source == SERVER, &bytes, bytes.len() as u16);
         }
         let (table, malformed) = Rows::default().of(&kept, 50_000, 3);

@@ -70,14 +70,14 @@ fn write(passing: &[Passing], path: &std::path::Path) {
     for (number, &(time_ns, from_server, segment)) in passing.iter().enumerate() {
         let from = usize::from(from_server);
         let mut packet = Vec::new();
+        let offset = u64::from(segment.seq.wrapping_sub(ISNS[from]).wrapping_sub(1));
         let envelope = Envelope {
             source: ends[from],
             destination: ends[1 - from],
             identification: number as u16,
             time_to_live: 64,
-            stream_offset: u64::from(segment.seq.wrapping_sub(ISNS[from]).wrapping_sub(1)),
         };
-        write_packet(&segment, &envelope, &mut packet).unwrap();
+        write_packet(&segment, &envelope, offset, &mut packet).unwrap();
         let direction = if from_server { Direction::Outbound } else { Direction::Inbound };
         file.write(&Record { time_ns, interface: 0, direction }, &packet, packet.len() as u32).unwrap();
     }

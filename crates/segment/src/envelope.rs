@@ -17,9 +17,13 @@ pub struct Envelope {
     pub identification: u16,
     /// Hops that the packet may still take.
     pub time_to_live: u8,
-    /// Offset in the sender's stream at which the payload begins: it says which bytes [`write_packet`] gives the payload.
-    /// Nothing else reads it, and a packet that is read does not contain it: it is then 0.
-    pub stream_offset: u64,
+}
+
+impl Envelope {
+    /// Of a packet from one end to another: identification 0, and hops by Linux's default.
+    pub fn between(source: SocketAddr, destination: SocketAddr) -> Self {
+        Self { source, destination, identification: 0, time_to_live: 64 }
+    }
 }
 
 /// Why a segment cannot be a packet.

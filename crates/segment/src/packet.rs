@@ -9,12 +9,18 @@ const UDP_CHECKSUM_AT: usize = 6;
 /// Bytes of a line of the payload.
 const LINE: u64 = 16;
 
-/// Appends the packet: IP header of the version of its addresses, TCP header, and the payload that [`write_payload`] makes of the stream offset.
+/// Appends the packet: IP header of the version of its addresses, TCP header, and the payload that [`write_payload`] makes
+/// of its offset in the sender's stream.
 ///
 /// # Errors
 /// A segment that no packet can carry; `into` is then as it was.
-pub fn write_packet(segment: &Segment, envelope: &Envelope, into: &mut Vec<u8>) -> Result<(), Unrepresentable> {
-    write(segment, envelope, |into| write_payload(envelope.stream_offset, segment.payload_bytes, into), into)
+pub fn write_packet(
+    segment: &Segment,
+    envelope: &Envelope,
+    stream_offset: u64,
+    into: &mut Vec<u8>,
+) -> Result<(), Unrepresentable> {
+    write(segment, envelope, |into| write_payload(stream_offset, segment.payload_bytes, into), into)
 }
 
 /// As [`write_packet`], with the payload that is given.

@@ -7,7 +7,7 @@ use crate::{Envelope, Ip, Malformed, PathOption, QuickStart, Segment, TCP, check
 /// The fields of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Source and destination. Its `stream_offset` is 0: a packet alone does not show it.
+    /// What its segment lacks.
     pub envelope: Envelope,
     /// Its segment. `retransmission` is false: a packet alone does not show it.
     pub segment: Segment,
@@ -64,7 +64,6 @@ fn read(bytes: &[u8], whole: bool) -> Result<Packet, Malformed> {
             destination: SocketAddr::new(ip.destination, tcp.destination_port()),
             identification: ip.identification,
             time_to_live: ip.time_to_live,
-            stream_offset: 0,
         },
         segment,
         payload: ip.header_bytes + tcp.header_bytes()..ip.header_bytes + there.len(),

@@ -23,8 +23,6 @@ const RTP_BYTES: usize = 12;
 /// The ports of clients, used in turn: the dynamic ones of RFC 6335 §6.
 const FIRST_CLIENT_PORT: u16 = 49_152;
 const CLIENT_PORTS: u32 = 16_384;
-/// Linux's default; the simulator's routers do not count it down.
-const TIME_TO_LIVE: u8 = 64;
 
 /// Writes the packets to `path`, pcap if it ends in `.pcap`, else pcapng. `comment` is for the reader of the file.
 ///
@@ -46,9 +44,9 @@ pub fn write(watched: &Watched, path: &Path, comment: &str, ipv6: bool) -> Resul
         bytes.clear();
         match &packet.load {
             Load::Segment(segment) => {
-                let mut envelope = envelope(packet, *identification, SERVER_PORT, ipv6);
-                envelope.stream_offset = stream_offset(&packet.connection, packet.from_server, segment);
-                write_packet(segment, &envelope, &mut bytes)?;
+                let envelope = envelope(packet, *identification, SERVER_PORT, ipv6);
+                let offset = stream_offset(&packet.connection, packet.from_server, segment);
+                write_packet(segment, &envelope, offset, &mut bytes)?;
             }
             Load::Datagram(datagram) => {
                 let port = if datagram.rtp.is_some() { RTP_PORT } else { SERVER_PORT };
@@ -72,7 +70,8 @@ fn envelope(packet: &Tapped, identification: u16, port: u16, ipv6: bool) -> Enve
     let client = SocketAddr::new(address(connection.hosts[CLIENT], ipv6), client_port);
     let server = SocketAddr::new(address(connection.hosts[SERVER], ipv6), port);
     let (source, destination) = if packet.from_server { (server, client) } else { (client, server) };
-    Envelope { source, destination, identification, time_to_live: TIME_TO_LIVE, stream_offset: 0 }
+    // The simulator's routers do not count the hops down.
+    Envelope { identification, ..Envelope::between(source, destination) }
 }
 
 /// Offset of a segment's payload in its stream.

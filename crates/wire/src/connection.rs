@@ -16,9 +16,6 @@ use crate::{
 // Linux: TCP_TIMEWAIT_LEN and tcp_fin_timeout.
 const LINGER: Nanos = 60_000_000_000;
 
-/// Linux's default.
-const TIME_TO_LIVE: u8 = 64;
-
 pub(crate) struct Connection {
     pub(crate) endpoint: Endpoint,
     pub(crate) life: Life,
@@ -191,13 +188,8 @@ impl Connection {
                 self.outbound.read(offset, segment.payload_bytes, &mut books.payload);
             }
             self.identification = self.identification.wrapping_add(1);
-            let envelope = Envelope {
-                source: self.life.local,
-                destination: self.life.peer,
-                identification: self.identification,
-                time_to_live: TIME_TO_LIVE,
-                stream_offset: 0,
-            };
+            let identification = self.identification;
+            let envelope = Envelope { identification, ..Envelope::between(self.life.local, self.life.peer) };
             match write_packet_with(&segment, &envelope, &books.payload, &mut books.packet) {
                 Ok(()) => wire.send(&books.packet),
                 // As if it had been lost: a profile whose segments no packet holds was refused before.

@@ -290,13 +290,7 @@ impl Host {
         nobody.handle_segment(now, segment);
         let Some(reset) = nobody.poll_transmit(now) else { return };
         self.books.traffic.refused += 1;
-        let envelope = Envelope {
-            source: SocketAddr::new(self.address, tuple.0),
-            destination: tuple.1,
-            identification: 0,
-            time_to_live: 64,
-            stream_offset: 0,
-        };
+        let envelope = Envelope::between(SocketAddr::new(self.address, tuple.0), tuple.1);
         let mut packet = Vec::new();
         match write_packet_with(&reset, &envelope, &[], &mut packet) {
             Ok(()) => wire.send(&packet),

@@ -236,37 +236,46 @@ mod tests {
         }
     }
 
-    /// Whether a packet is dropped early that finds three others, with this draw; and the sum of probabilities after it.
-    fn dropped_early(accu_prob: f64, draw: f64) -> (bool, f64) {
+    fn backlog(packets: &[u32]) -> Backlog {
         let mut backlog = Backlog::default();
-        (0..3).for_each(|packet| backlog.push(packet, 1_000));
-        let arrival =
-            Arrival { now: 0, bytes: 1_000, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
-        let mut pie = Pie { accu_prob, largest_packet: 1_000, ..pie(0.25, 30 * MS) };
-        (pie.drops_early(&arrival, &mut || draw), pie.accu_prob)
+        packets.iter().zip(1..).for_each(|(&bytes, start)| backlog.push(start, bytes));
+        backlog
+    }
+
+    fn arrival(backlog: &Backlog, bytes: u32) -> Arrival<'_> {
+        Arrival { now: 0, bytes, ecn_capable: false, backlog, line_busy: true, free_at: 4_000 }
+    }
+
+    /// Whether a packet is dropped early that finds these others, with this draw.
+    fn drops_early(pie: &mut Pie, others: &[u32], draw: f64) -> bool {
+        pie.largest_packet = 1_000;
+        pie.drops_early(&arrival(&backlog(others), 1_000), &mut || draw)
     }
 
     // RFC 8033 section 5.4: none below 0.85, one for certain from 8.5 on.
     #[test]
     fn the_sum_of_probabilities_decides_before_the_draw_does() {
-        assert_eq!(dropped_early(0.5, 0.0), (false, 0.75));
-        assert_eq!(dropped_early(0.75, 0.0), (true, 1.0));
-        assert_eq!(dropped_early(8.0, 0.9), (false, 8.25));
-        assert_eq!(dropped_early(8.25, 0.9), (true, 8.5));
-        assert_eq!(dropped_early(9.0, 0.9), (true, 9.25));
+        for (before, draw, drops, after) in [
+            (0.5, 0.0, false, 0.75),
+            (0.75, 0.0, true, 1.0),
+            (8.0, 0.9, false, 8.25),
+            (8.25, 0.9, true, 8.5),
+            (9.0, 0.9, true, 9.25),
+        ] {
+            let mut pie = Pie { accu_prob: before, ..pie(0.25, 30 * MS) };
+            assert_eq!((drops_early(&mut pie, &[1_000; 3], draw), pie.accu_prob), (drops, after), "{before}");
+        }
     }
+
     // RFC 8033 section 4.1: no drop while the queue holds no more than two packets, here of the largest size so far.
     #[test]
     fn a_queue_as_short_as_two_of_the_largest_packets_drops_nothing_early() {
         for (bytes, drops) in [(1_999, false), (2_000, false), (2_001, true)] {
-            let mut backlog = Backlog::default();
-            backlog.push(1, bytes);
-            let arrival =
-                Arrival { now: 0, bytes: 40, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
-            let mut pie = Pie { accu_prob: 8.5, largest_packet: 1_000, ..pie(0.25, 30 * MS) };
-            assert_eq!(pie.drops_early(&arrival, &mut || 0.9), drops, "{bytes} bytes");
+            let mut pie = Pie { accu_prob: 8.5, ..pie(0.25, 30 * MS) };
+            assert_eq!(drops_early(&mut pie, &[bytes], 0.9), drops, "{bytes} bytes");
         }
     }
+
     // RFC 8033 section 4.1: no drop while the delay was below half of the target and the probability is below 0.2.
     #[test]
     fn a_short_delay_and_a_low_probability_together_drop_nothing_early() {
@@ -274,25 +283,17 @@ mod tests {
         for (drop_prob, qdelay_old, drops) in
             [(0.199, half - 1, false), (0.199, half, true), (0.2, half - 1, true), (0.2, 0, true)]
         {
-            let mut backlog = Backlog::default();
-            backlog.push(1, 3_000);
-            let arrival =
-                Arrival { now: 0, bytes: 40, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
-            let mut pie = Pie { accu_prob: 8.5, largest_packet: 1_000, ..pie(drop_prob, qdelay_old) };
-            assert_eq!(pie.drops_early(&arrival, &mut || 0.9), drops, "{drop_prob} {qdelay_old}");
+            let mut pie = Pie { accu_prob: 8.5, ..pie(drop_prob, qdelay_old) };
+            assert_eq!(drops_early(&mut pie, &[3_000], 0.9), drops, "{drop_prob} {qdelay_old}");
         }
     }
 
     #[test]
     fn a_limit_in_bytes_counts_those_that_wait_and_those_that_come() {
-        let mut backlog = Backlog::default();
-        backlog.push(1, 2_000);
         for (bytes, verdict) in [(1_000, Verdict::Admit), (1_001, Verdict::Drop)] {
-            let arrival =
-                Arrival { now: 0, bytes, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
             let mut pie = pie(0.0, 0);
             pie.spec.limit = Limit::Bytes(3_000);
-            assert_eq!(pie.on_arrival(arrival, &mut || 0.0), verdict, "{bytes} bytes");
+            assert_eq!(pie.on_arrival(arrival(&backlog(&[2_000]), bytes), &mut || 0.0), verdict, "{bytes} bytes");
         }
     }
 }

@@ -11,9 +11,9 @@ fn packet(segment: Segment) -> Vec<u8> {
 }
 
 fn between(end: SocketAddr, segment: Segment) -> Vec<u8> {
-    let envelope = Envelope { source: end, destination: end, identification: 7, time_to_live: 64, stream_offset: 0 };
+    let envelope = Envelope { identification: 7, ..Envelope::between(end, end) };
     let mut bytes = Vec::new();
-    write_packet(&segment, &envelope, &mut bytes).unwrap();
+    write_packet(&segment, &envelope, 0, &mut bytes).unwrap();
     bytes
 }
 

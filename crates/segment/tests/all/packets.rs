@@ -12,13 +12,12 @@ fn envelope() -> Envelope {
         destination: SocketAddr::from((Ipv4Addr::new(10, 0, 1, 44), 5001)),
         identification: 0x1234,
         time_to_live: 64,
-        stream_offset: 0,
     }
 }
 
 fn bytes(segment: &Segment) -> Vec<u8> {
     let mut packet = Vec::new();
-    write_packet(segment, &envelope(), &mut packet).unwrap();
+    write_packet(segment, &envelope(), 0, &mut packet).unwrap();
     packet
 }
 
@@ -147,8 +146,7 @@ fn a_retransmission_carries_the_bytes_of_the_first_transmission_however_it_is_cu
     let payload = |offset: u32, length: u32| {
         let segment = Segment { seq: 77 + offset, payload_bytes: length, flags: Flags::ACK, ..Segment::EMPTY };
         let mut packet = Vec::new();
-        let envelope = Envelope { stream_offset: u64::from(offset), ..envelope() };
-        write_packet(&segment, &envelope, &mut packet).unwrap();
+        write_packet(&segment, &envelope(), u64::from(offset), &mut packet).unwrap();
         assert_checksums(&packet);
         packet[40..].to_vec()
     };
@@ -163,7 +161,7 @@ fn more_options_than_a_header_holds_are_refused_and_leave_nothing_behind() {
     (0..4).for_each(|block| sack.push(block * 2, block * 2 + 1));
     let segment = Segment { sack, timestamps: Some(Timestamps { value: 1, echo: 1 }), ..Segment::EMPTY };
     let mut packet = vec![7];
-    assert_eq!(write_packet(&segment, &envelope(), &mut packet), Err(Unrepresentable::Options(48)));
+    assert_eq!(write_packet(&segment, &envelope(), 0, &mut packet), Err(Unrepresentable::Options(48)));
     assert_eq!(packet, [7]);
     // Without timestamps there is room for four.
     assert_eq!(options(&Segment { timestamps: None, ..segment }).len(), 36);
@@ -173,7 +171,7 @@ fn more_options_than_a_header_holds_are_refused_and_leave_nothing_behind() {
 fn the_largest_packet_is_written_and_one_byte_more_is_refused() {
     let segment = |payload_bytes| Segment { payload_bytes, flags: Flags::ACK, ..Segment::EMPTY };
     assert_checksums(&bytes(&segment(65_495)));
-    let refused = write_packet(&segment(65_496), &envelope(), &mut Vec::new());
+    let refused = write_packet(&segment(65_496), &envelope(), 0, &mut Vec::new());
     assert_eq!(refused, Err(Unrepresentable::Length(65_536)));
     assert!(refused.unwrap_err().to_string().contains("65536 bytes does not fit"));
 }

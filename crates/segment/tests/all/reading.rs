@@ -19,7 +19,6 @@ fn an_envelope() -> impl Strategy<Value = Envelope> {
             destination: SocketAddr::new(address(addresses[1]), ports[1]),
             identification: if ipv6 { 0 } else { numbers.0 },
             time_to_live: numbers.1,
-            stream_offset: 0,
         }
     })
 }
@@ -88,7 +87,6 @@ fn a_packet() -> (Segment, Vec<u8>) {
         destination: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 80)),
         identification: 1,
         time_to_live: 64,
-        stream_offset: 0,
     };
     let mut packet = Vec::new();
     write_packet_with(&segment, &envelope, payload, &mut packet).unwrap();

@@ -227,13 +227,8 @@ fn a_syn_takes_the_place_of_a_connection_in_time_wait() {
     let syn = |seq| Segment { seq, flags: Flags::SYN, window: 1000, mss: NonZeroU16::new(1460), ..Segment::EMPTY };
     let mut answers = Vec::new();
     for seq in [0u32, 1 << 31] {
-        let envelope = firstflight_segment::Envelope {
-            source: "10.0.0.1:49152".parse().unwrap(),
-            destination: "10.0.0.2:80".parse().unwrap(),
-            identification: 0,
-            time_to_live: 64,
-            stream_offset: 0,
-        };
+        let [from, to] = ["10.0.0.1:49152", "10.0.0.2:80"].map(|end| end.parse().unwrap());
+        let envelope = firstflight_segment::Envelope::between(from, to);
         let mut packet = Vec::new();
         write_packet_with(&syn(seq), &envelope, &[], &mut packet).unwrap();
         world.hosts[1].handle_packet(&packet, &mut world.ends[1]);
