@@ -24,7 +24,7 @@ impl Key for u128 {
 pub struct Tournament<K> {
     /// Node 1 is the root, the children of `i` are `2 i` and `2 i + 1`; the leaves are the second half.
     nodes: Vec<K>,
-    /// The key of node 1, which has none in `nodes`.
+    /// The key of node 1, which only [`replay_any`] keeps in `nodes`.
     first: K,
     replay: Replay<K>,
 }
@@ -119,15 +119,19 @@ fn replay<K: Key, const N: usize>(nodes: &mut [K], leaf: u32, key: K) -> K {
     winner
 }
 
-/// [`Replay`] for a tree of any size.
+/// [`Replay`] for a tree of any size: up to where the winner is the same as before, which in a large one is mostly soon.
 fn replay_any<K: Key>(nodes: &mut [K], leaf: u32, key: K) -> K {
     let mut node = nodes.len() / 2 + leaf as usize;
     let mut winner = key;
     while node > 1 {
+        if nodes[node] == winner {
+            return nodes[1];
+        }
         nodes[node] = winner;
         winner = smaller(winner, nodes[node ^ 1]);
         node /= 2;
     }
+    nodes[1] = winner;
     winner
 }
 
