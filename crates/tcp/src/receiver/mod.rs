@@ -355,15 +355,14 @@ impl Receiver {
         let in_force = u64::from(self.window_in_force());
         let two = self.extras.memory().is_some_and(|memory| waiting > u64::from(memory.segment_size.bytes));
         let enough = two && self.select_window(conn) >= in_force;
-        // Linux: none counts as none at all, the sender's only if it is shorter.
-        let seen = self.extras.memory().and_then(|memory| memory.round_trip.get());
-        let rtt = seen.map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
         let due = conn.due & due::ACK != 0;
-        let Some(arrivals) = self.extras.arrivals_mut() else { return };
+        let Some(Memory { arrivals: Some(arrivals), round_trip, .. }) = self.extras.memory_mut() else { return };
         if enough || arrivals.is_quick() || due {
             return self.acknowledge_first(conn);
         }
         if !self.reassembly.is_empty() {
+            // Linux: none counts as none at all, the sender's only if it is shorter.
+            let rtt = round_trip.get().map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
             return match arrivals.compress(now, self.nxt, rtt) {
                 None => self.acknowledge_first(conn),
                 Some(end) => self.ack_timer = self.ack_timer.earliest(end),
