@@ -140,12 +140,10 @@ pub struct Link {
     /// Bytes that may wait if the link is drop tail and its limit is one in bytes; else 0. Packets likewise.
     room_bytes: u64,
     room_packets: u32,
-    /// Drop tail, and nothing acts behind the queue but losses.
+    /// Drop tail, and nothing acts behind the queue but losses. False as well if all packets are to be offered.
     is_drop_tail: bool,
-    /// It is that and loses nothing: every accepted packet arrives. False as well if all packets are to be offered.
+    /// It is that and loses nothing: every accepted packet arrives.
     loses_nothing: bool,
-    /// There is something in `loss`.
-    may_lose: bool,
     backlog: Backlog,
     pub(crate) meter: Meter,
     queue: Queue,
@@ -285,12 +283,11 @@ impl Link {
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
         let loss = Loss::new(spec, &key)?;
         let rare = Rare::new(spec, rate, key)?;
-        self.may_lose = loss.are_possible();
         (self.is_drop_tail, (self.room_packets, self.room_bytes)) = match &queue {
             Queue::DropTail(queue) if rare.is_none() => (true, queue.room()),
             _ => (false, (0, 0)),
         };
-        self.loses_nothing = self.is_drop_tail && !self.may_lose;
+        self.loses_nothing = self.is_drop_tail && !loss.are_possible();
         self.backlog.restart();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
         (self.loss, self.queue, self.rare) = (loss, queue, rare);
@@ -308,16 +305,7 @@ impl Link {
         mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
-        let OfferedPacket { bytes, ecn_capable, carries_data, .. } = packet;
-        if self.is_drop_tail {
-            if let Some(arrival) = self.accept(now, bytes) {
-                if self.may_lose && self.loss.is_lost(carries_data, loss_draw) {
-                    self.meter.lost(now);
-                    return LinkOutcome::Lost;
-                }
-                return LinkOutcome::Arrives(arrival);
-            }
-        }
+        let OfferedPacket { bytes, ecn_capable, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -359,7 +347,7 @@ impl Link {
 
     /// From now on no packet [passes](Link::pass): each is to be offered, until a restart.
     pub fn offer_all(&mut self) {
-        self.loses_nothing = false;
+        (self.is_drop_tail, self.loses_nothing) = (false, false);
     }
 
     /// The result of [`Link::offer`] for nearly all packets of nearly all links: the arrival time of a packet of
@@ -368,6 +356,23 @@ impl Link {
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
         if self.loses_nothing { self.accept(now, bytes) } else { None }
+    }
+
+    /// As [`Link::pass`], also for a link that loses packets.
+    #[inline(always)]
+    pub fn pass_or_lose(
+        &mut self,
+        now: Nanos,
+        bytes: u32,
+        carries_data: bool,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> Option<LinkOutcome> {
+        let arrival = if self.is_drop_tail { self.accept(now, bytes)? } else { return None };
+        if self.loss.is_lost(carries_data, loss_draw) {
+            self.meter.lost(now);
+            return Some(LinkOutcome::Lost);
+        }
+        Some(LinkOutcome::Arrives(arrival))
     }
 
     /// When a packet of `bytes` arrives that a drop-tail link has room for, if it is not lost. None, and no effect, if there is
@@ -417,14 +422,14 @@ impl Link {
         let lost = match &mut self.rare {
             Some(rare) if rare.impairments.is_some() => {
                 let own = loss_draw();
-                let lost = self.may_lose && self.loss.is_lost(packet.carries_data, || own);
+                let lost = self.loss.is_lost(packet.carries_data, || own);
                 if let Some(flight) = rare.fly(arrival, own, lost) {
                     arrival = flight.arrival;
                     self.meter.impaired(now, flight.overtakes, flight.copy.is_some());
                 }
                 lost
             }
-            _ => self.may_lose && self.loss.is_lost(packet.carries_data, loss_draw),
+            _ => self.loss.is_lost(packet.carries_data, loss_draw),
         };
         self.meter.accepted(arrived, start, start.saturating_add(busy), packet.bytes, waiting, lost);
         self.free_at = free_at;

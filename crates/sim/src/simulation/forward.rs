@@ -33,6 +33,13 @@ impl Simulation<'_> {
     #[inline(never)]
     fn offer(&mut self, packet: Packet, link: u32, at: Nanos) -> Option<(Packet, Nanos)> {
         let line = &mut self.lines[link as usize];
+        let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
+        let mut lost = || loss_draw(connections, streams, &packet, link);
+        match line.link.pass_or_lose(at, packet.bytes(), packet.carries_data(), &mut lost) {
+            Some(LinkOutcome::Arrives(arrival)) => return Some((packet, arrival)),
+            Some(outcome) => return self.cross(packet, link, at, outcome, None),
+            None => {}
+        }
         if self.asks_for_rates && packet.has_segment() {
             packet.pass_router(at, &mut line.link, &mut self.options);
         }
@@ -49,8 +56,6 @@ impl Simulation<'_> {
             self.wait(packet, link, offered);
             return None;
         }
-        let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
-        let lost = || loss_draw(connections, streams, &packet, link);
         let outcome = line.link.offer(at, offered, || draws.uniform(), lost);
         let copy = line.link.copy();
         if self.is_watched {
