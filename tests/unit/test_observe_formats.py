@@ -563,6 +563,23 @@ def test_a_table_without_round_trips_is_read_as_a_log_without_them_is(tmp_path: 
     assert observe.read(path).transfers["bytes"].to_list() == [1000, 2000, 3000]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "RTT (ms),Down (Mbit/s),Size [bytes],Loss (%)",
+        "rtt.ms;down mbps;BYTES;loss-percent",
+        "RTT_MS\tDown_Mbps\tbytes\tloss %",
+    ],
+)
+def test_columns_of_a_table_may_be_headed_as_in_a_spreadsheet(tmp_path: Path, head: str) -> None:
+    between = next(mark for mark in ",;\t" if mark in head)
+    (tmp_path / "t.csv").write_text(f"{head}\n{between.join(('40', '20', '9000', '2'))}\n")
+    seen = observe.read(tmp_path / "t.csv")
+    (user,) = seen.users.select("rtt_s", "down_bps", "loss").rows()
+    assert user == pytest.approx((0.04, 20e6, 0.02))
+    assert seen.transfers["bytes"].to_list() == [9000]
+
+
 def test_json_lines_with_columns_of_a_table_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "flows.json"
     path.write_text('{"rtt_ms": 20, "down_mbps": 8.5, "bytes": 9000}\n{"rtt_ms": 30, "bytes": 1000}\nodd\n')

@@ -1,5 +1,6 @@
 """Any error in a scenario gives one sentence with the file, the key, the value and the correct form."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,13 @@ WRONG: list[tuple[str, Any, str]] = [
         {"distribution": "pareto", "shape": 0, "minimum": "1kB"},
         "primary.shape: 0 is too small",
     ),
+    (
+        "application.web.inline",
+        {"distribution": "empirical", "points": [[0, "1kB"], [1, "2kB"]]},
+        "points[0]: a point is [cumulative probability, value], two numbers (bytes, seconds or bit/s)",
+    ),
+    ("application.web.count", 1e30, "application.web.count: 1e+30 is too large"),
+    ("network.bottleneck.loss", math.nan, "network.bottleneck.loss: nan is not a finite number"),
     ("application.web.client_hosts", "left[7]", 'there is no host "left[7]"; left[0] to left[1] exist'),
     ("application.web.server_hosts", "middle", 'there are no hosts "middle"; known here: left, right'),
     ("application.web.tcp", {"initial_window": 0}, "application.web.tcp.initial_window.segments: 0 is below 1"),

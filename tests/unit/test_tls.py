@@ -82,6 +82,8 @@ def test_projected_chains_have_the_published_median_and_shares_above_14600_and_2
         ("mldsa44", 'unknown chain "mldsa44"; did you mean "ml-dsa-44"?'),
         ({"early_data": 0.5}, "only a resumed connection can send early data"),
         ({"chain": "-5B"}, 'unknown chain "-5B"'),
+        ({"chain": "17MB"}, "longest list of certificates"),
+        ({"chain": {"distribution": "lognormal", "median": "4kB", "sigma": 60}}, "distribution is too large"),
         ({"chain": "4kB", "intermediates": 2}, "which has its own intermediates"),
         ({"flights": [["client", "100B"]], "chain": "ml-dsa-44"}, "so chain would do nothing"),
         ({"flights": []}, "at least 1 item"),

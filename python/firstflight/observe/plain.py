@@ -3,6 +3,7 @@
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -246,7 +247,8 @@ def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(name: str) -> str:
-    plain = name.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+    words = name.lower().replace("%", " percent").replace("µ", "u").replace("bit/s", "bps")
+    plain = re.sub(r"\W+", "_", words).strip("_")
     return ALIASES.get(plain, plain)
 
 

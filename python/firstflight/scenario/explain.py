@@ -40,6 +40,9 @@ def _one(detail: ErrorDetails, names: Sequence[str | None]) -> str:
 
 def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
     value, kind = shown(detail["input"]), detail["type"]
+    if value == "nan":
+        # It is on no side of a bound.
+        kind = "finite_number"
     if kind == "literal_error":
         choices = context["expected"].replace("'", '"')
         if f'"{value}"' in choices:
@@ -62,6 +65,7 @@ _SENTENCES = {
     "less_than": "{value} is too large; write less than {lt:g}",
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "{value} is not a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "{value} is not a number"),
+    "int_parsing_size": "{value} is too large",
     "finite_number": "{value} is not a finite number",
     **dict.fromkeys(("list_type", "tuple_type"), "{value} is not a list; write [ ... ]"),
     "dict_type": "{value} is not a table; write {{ ... }}",

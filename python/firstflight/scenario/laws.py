@@ -4,6 +4,7 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, Union
 
@@ -393,8 +394,10 @@ def check_points(points: Any, places: Sequence[str] | None = None) -> None:
     if not isinstance(points, list | tuple) or len(points) < 2:
         raise ValueError(f"{place(0)}a CDF needs at least two points")
     for index, point in enumerate(points):
-        if not isinstance(point, list | tuple) or len(point) != 2:
-            raise ValueError(f"{place(index)}a point is [cumulative probability, value]")
+        if not isinstance(point, list | tuple) or len(point) != 2 or not all(isinstance(part, Real) for part in point):
+            raise ValueError(
+                f"{place(index)}a point is [cumulative probability, value], two numbers (bytes, seconds or bit/s)"
+            )
         probability, value = point
         if not 0 <= probability <= 1:
             raise ValueError(f"{place(index)}the cumulative probability {probability} is outside 0 to 1")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from firstflight.counted import nearest
 from firstflight.scenario.explain import shown
-from firstflight.scenario.laws import SizeLaw, law_plan
+from firstflight.scenario.laws import SizeLaw, law_plan, mean
 from firstflight.scenario.paths_table import MOST_EXCHANGES
 from firstflight.scenario.table import ScenarioTable
 from firstflight.scenario.units import Bytes, Duration
@@ -34,6 +34,8 @@ _PRE_SHARED_KEY = 270
 _CLIENT_FINISHED = 80
 # A record: 5 B of header, 1 of content type, 16 of tag; the longest payload.
 _RECORD, _RECORD_PAYLOAD = 22, 16_384
+# RFC 8446 section 4.4.2.
+_MOST_CERTIFICATES = 2**24 - 1
 
 
 class Algorithm(NamedTuple):
@@ -153,6 +155,11 @@ class Tls(ScenarioTable):
             )
         if self.intermediates is not None and not (isinstance(self.chain, str) and self.chain in ALGORITHMS):
             raise ValueError(f"chain is {shown(self.chain)}, which has its own intermediates; leave intermediates out")
+        if not isinstance(self.chain, str) and mean(self.chain) > _MOST_CERTIFICATES:
+            raise ValueError(
+                f"the mean of chain is above {_MOST_CERTIFICATES}B, the longest list of certificates (RFC 8446 section "
+                "4.4.2)"
+            )
         if self.record_size is not None and not 1 <= self.record_size <= _RECORD_PAYLOAD:
             raise ValueError(f'record_size is "{self.record_size}"; a record holds 1 B to 16KiB (RFC 8446 section 5.1)')
         if not 1 <= self.write_size < 2**32:
