@@ -1,5 +1,6 @@
 """The result of several flights together, and a probe's messages to a server."""
 
+import itertools
 import re
 import signal
 import socket
@@ -84,7 +85,7 @@ def test_an_object_that_is_too_small_gives_a_lower_bound_and_no_rule():
     (window,) = verdict.windows
     assert (window.at_least, window.segments, window.confidence) == (True, 4, "doubtful")
     assert window.doubts == (
-        "the object is too small: all of it (233 bytes) arrived without an ACK; give a larger one",
+        "the object is too small: less than a segment was left after 233 bytes; give a larger one",
         "the server answered with status 404",
     )
 
@@ -454,6 +455,28 @@ def _connected(segments: list[tuple[int, int]], mss: int) -> _SilentConnection:
     connection = _SilentConnection(cast("RawPort", Port(segments)), speech, mss)
     connection._greet(Segment(time.time(), 0, 1, 18, b"", b""), 0.001)
     return connection
+
+
+@pytest.mark.parametrize(
+    ("flight", "more", "is_limited"),
+    [
+        ([757], [535], False),
+        ([757], [536], True),
+        ([1300, 1300], [300, 300], True),
+        ([536, 536], [100], True),
+        ([1072], [100], True),
+    ],
+)
+def test_less_than_a_segment_behind_a_short_one_may_have_waited_for_nagle(
+    flight: list[int], more: list[int], is_limited: bool
+) -> None:
+    ends = [0, *itertools.accumulate([*flight, *more])]
+    segments = list(zip(ends, [*flight, *more], strict=False))
+    connection = _connected(segments[len(flight) :], 536)
+    for at, length in segments[: len(flight)]:
+        connection._take(Segment(time.time(), 1 + at, 1, 16, b"", bytes(length)))
+        connection._arrivals.append((time.time(), length))
+    assert connection.release() is is_limited
 
 
 def test_a_server_that_goes_on_without_any_ack_is_ended_early_and_named() -> None:

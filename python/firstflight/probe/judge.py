@@ -128,9 +128,9 @@ def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
     if best.ended == "flooded":
         yield "the server went on without any ACK: it has no congestion window, and the count was ended"
     elif not best.limited and best.ended == "silent":
-        yield "the server sent nothing more when its data was acknowledged"
+        yield "the server sent less than a segment more when its data was acknowledged"
     elif not best.limited:
-        yield f"the object is too small: all of it ({best.bytes} bytes) arrived without an ACK; give a larger one"
+        yield f"the object is too small: less than a segment was left after {best.bytes} bytes; give a larger one"
     elif not best.settled:
         yield "the server repeated itself before it had the time to send all: it may be larger"
     if best.bytes + best.segment_bytes > best.window_bytes:

@@ -75,11 +75,11 @@ _SEGMENTS_OF_PACING = 5
 @dataclass(frozen=True)
 class Flight:
     """The observations of one connection. `segments` and `bytes`: up to the highest byte that arrived before the first
-    retransmission; `lost` of these segments did not arrive. `limited`: more data followed their ACK, so the server had
-    waited for it. `settled`: the server had time to write and send everything. `ended`: why the count ended; "flooded":
-    more segments than any window. `strays`: segments far ahead of all others, excluded. `shape` ("spread": paced, or by
-    a slow link) is None for a short RTT or few segments. `spread_s`: from the first to the last segment after the
-    request.
+    retransmission; `lost` of these segments did not arrive. `limited`: data that had waited followed their ACK
+    (see `release`). `settled`: the server had time to write and send everything. `ended`: why the count ended;
+    "flooded": more segments than any window. `strays`: segments far ahead of all others, excluded. `shape` ("spread":
+    paced, or by a slow link) is None for a short RTT or few segments. `spread_s`: from the first to the last segment
+    after the request.
     """
 
     mss: int
@@ -353,17 +353,23 @@ class _SilentConnection:
         )
 
     def release(self) -> bool:
-        """Acknowledge the received data, and return whether the server had more: it sends beyond the highest byte."""
-        highest = self._stream.highest
+        """Acknowledge the received data, and return whether the server had waited for that because of its window: it
+        sends beyond the highest byte. Behind a short segment less than a full one shows nothing: Nagle's algorithm (RFC
+        896; of Linux in Minshall's variant) holds it until the ACK.
+        """
+        highest, full = self._stream.highest, min(self._mss, self._their_mss)
+        enough = full if any(length % full for _, length in self._arrivals) else 1
+        had_asked = self._speech.has_asked
         self._acknowledge()
         for segment in self._port.receive(time.monotonic() + max(_SILENCE_S, _ROUND_TRIPS * self._rtt_s)):
             if segment.flags & RST:
                 break
-            self._take(segment)
+            if self._take(segment) and self._stream.highest - highest >= enough:
+                return True
             self._acknowledge()
-            if self._is_over() or self._stream.highest > highest:
+            if self._is_over() or self._speech.has_asked != had_asked:
                 break
-        return self._stream.highest > highest
+        return False
 
     def close(self) -> None:
         """Reset the connection, so that the server stops retransmitting."""
