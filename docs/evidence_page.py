@@ -60,7 +60,6 @@ def store(directory: str) -> str:
     results = _results(study, quantities := Quantities(study.quantities(run).arrays()))
     read = quantities.arrays() if quantities.absent() else quantities.read()
     arrays = {of: array for of, array in quantities.arrays().items() if of in read}
-    (EVIDENCE / f"{run.study}.npz").write_bytes(packed(arrays))
     tables = []
     for table in study.tables(run):
         lines = (text := table.text()).partition("\n\n")[2].splitlines()
@@ -77,6 +76,7 @@ def store(directory: str) -> str:
         "figures": _stored_figures(run, study),
         "tables": tables,
     }
+    (EVIDENCE / f"{run.study}.npz").write_bytes(packed(arrays))
     _write(run.study, kept)
     return run.study
 
@@ -95,13 +95,21 @@ def _write(name: str, kept: dict[str, Any]) -> None:
 
 def judged(name: str) -> dict[str, Any]:
     """What is kept of the study called `name`, with the claims and the answer that it makes of the stored quantities
-    now; as it is if none are stored.
+    now; as it is if none are stored. RequestError where they need another quantity.
     """
     kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
     quantities = EVIDENCE / f"{name}.npz"
     study = find(name)
     assert isinstance(study, DeclaredStudy)
-    return kept | _results(study, study.stored_quantities(quantities, kept["engine"])) if quantities.exists() else kept
+    if not quantities.exists():
+        return kept
+    try:
+        return kept | _results(study, study.stored_quantities(quantities, kept["engine"]))
+    except RequestError as error:
+        raise RequestError(
+            f"{error} ({quantities.name} has the quantities that the claims read when it was stored; for others, run "
+            f"{name}, and store it again)"
+        ) from None
 
 
 def _stored_figures(run: Run, study: Study) -> list[dict[str, str | bool]]:

@@ -49,7 +49,7 @@ transfers and pages that its quantities read, which `Run.kept` lists; `--records
 error names the cell and the command that deletes it, and the next `run` computes it again. The original command
 restores a lost or damaged `run.json` and keeps the finished cells. A cell belongs to one version of its engine's code:
 after a change of the emulator a simulated run still continues. `quantities.npz` has what claims, tables and figures of
-a study are made of, so that they need not read all records; of other cells or another version it is not used.
+a study are made of, so that they need not read all records; of other records or another version it is not used.
 
 A run writes and deletes only its own names in its directory: `run.json`, `quantities.npz`, `report.html`,
 `explorer.html`, and cells and chunks whose names are 20 hexadecimal digits. Symbolic links in their place are refused.

@@ -121,6 +121,14 @@ def test_a_run_that_is_not_whole_is_not_stored(
     assert not (tmp_path / "evidence").exists()
 
 
+def test_a_claim_of_a_quantity_that_is_not_stored_needs_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find("queues"), "_claims", lambda q: [q.download])
+    with pytest.raises(
+        firstflight.RequestError, match=r'no quantity "download"; .*for others, run queues, and store it'
+    ):
+        _pages().judged("queues")
+
+
 def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pages = _pages()
     kept = (DOCS / "evidence" / "rfc6928-rounds.json").read_text(encoding="utf-8")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 from firstflight.errors import RequestError
-from firstflight.records import Run, machine
+from firstflight.records import Run, files, machine
+from firstflight.records.directory import QUANTITIES
 from firstflight.studies import find
 from firstflight.studies.kernel import DeclaredStudy, declared, stored
 from firstflight.studies.kernel.quantity import measured
@@ -45,10 +49,22 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return runs
 
 
+def array_file(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+def archive(**arrays: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    return content.getvalue()
+
+
 def test_kept_quantities_are_those_of_the_records(directory: Path, study: DeclaredStudy, read: list[Run]) -> None:
     kept = study.quantities(Run.open(directory)).arrays()
     assert (read, [of.name for of in kept]) == ([], ["round_trips"])
-    (directory / stored.FILE).unlink()
+    (directory / QUANTITIES).unlink()
     again = study.quantities(Run.open(directory)).arrays()
     assert len(read) == 1
     assert kept.keys() == again.keys()
@@ -64,7 +80,7 @@ def test_claims_and_tables_need_no_records(
     ]
     without_records = [firstflight(*command).out for command in commands]
     assert read == []
-    (directory / stored.FILE).unlink()
+    (directory / QUANTITIES).unlink()
     assert [firstflight(*command).out for command in commands] == without_records
     assert len(read) == len(commands)
 
@@ -72,11 +88,23 @@ def test_claims_and_tables_need_no_records(
 def test_a_complete_run_that_lost_its_quantities_keeps_them_again(
     directory: Path, firstflight: Callable[..., Answer]
 ) -> None:
-    content = (directory / stored.FILE).read_bytes()
-    for damage in (b"", content[:-20], content[:200] + bytes(20) + content[220:]):
-        (directory / stored.FILE).write_bytes(damage)
+    content = (directory / QUANTITIES).read_bytes()
+    entry = content.index(b"PK\x01\x02")
+    damages = (
+        b"",
+        content[:-20],
+        content[:200] + bytes(20) + content[220:],
+        # Its directory names a compression that nobody has, and another quantity.
+        content[: entry + 10] + b"\xff" + content[entry + 11 :],
+        content.replace(b"q.round_trips", b"q.round_tripz"),
+        array_file(np.arange(3)),
+        archive(about=np.array(3)),
+        archive(about=np.array("[]")),
+    )
+    for damage in damages:
+        (directory / QUANTITIES).write_bytes(damage)
         assert firstflight("run", NAME, "--engine", "model", "--out", directory).status == 0
-        assert (directory / stored.FILE).read_bytes() == content
+        assert (directory / QUANTITIES).read_bytes() == content
 
 
 def test_quantities_of_fewer_cells_or_other_code_are_not_taken(
@@ -88,18 +116,33 @@ def test_quantities_of_fewer_cells_or_other_code_are_not_taken(
 ) -> None:
     out = tmp_path / "run"
     assert firstflight("run", NAME, "--engine", "model", "--only", "iw=3", "--out", out).status == 0
-    few = (out / stored.FILE).read_bytes()
+    few = (out / QUANTITIES).read_bytes()
     assert firstflight("run", NAME, "--engine", "model", "--out", out).status == 0
-    all_cells = (out / stored.FILE).read_bytes()
+    all_cells = (out / QUANTITIES).read_bytes()
     assert few != all_cells
     read.clear()
-    (out / stored.FILE).write_bytes(few)
+    (out / QUANTITIES).write_bytes(few)
     study.quantities(Run.open(out))
     assert len(read) == 1
-    (out / stored.FILE).write_bytes(all_cells)
+    (out / QUANTITIES).write_bytes(all_cells)
     monkeypatch.setattr(machine, "sources", lambda: "of another version")
     study.quantities(Run.open(out))
     assert len(read) == 2
+
+
+def test_quantities_of_a_cell_that_was_measured_again_are_not_taken(
+    directory: Path, study: DeclaredStudy, read: list[Run]
+) -> None:
+    """Its hash is the same; on the kernel, its records are not."""
+    before = study.quantities(Run.open(directory)).round_trips
+    assert read == []
+    for place in (directory / "cells").iterdir():
+        table = place / "transfers.parquet"
+        pl.read_parquet(table).with_columns(pl.col("completion_time_ns") * 2).write_parquet(table)
+        written = [(path.name, path.read_bytes()) for path in place.iterdir() if path.name != files.SUMS]
+        (place / files.SUMS).write_bytes(files.sums(written))
+    assert not study.quantities(Run.open(directory)).round_trips.equals(before)
+    assert len(read) == 1
 
 
 def test_every_source_and_declaration_of_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,11 +156,16 @@ def test_every_source_and_declaration_of_the_package_counts(tmp_path: Path, monk
 
 
 def test_a_study_that_is_not_of_the_package_keeps_nothing(
-    directory: Path, study: DeclaredStudy, monkeypatch: pytest.MonkeyPatch
+    directory: Path, study: DeclaredStudy, read: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What its code reads is not known: another module of its author may have changed."""
     monkeypatch.setattr(study, "_folder", Path("elsewhere"))
-    assert study._origin(Run.open(directory)) == ""
+    run = Run.open(directory)
+    assert study._origin(run) == ""
+    (directory / QUANTITIES).write_bytes(stored.packed(study.quantities(run).arrays()))
+    read.clear()
+    study.quantities(Run.open(directory))
+    assert len(read) == 1
 
 
 def test_quantities_are_taken_with_the_labels_of_the_study_alone(

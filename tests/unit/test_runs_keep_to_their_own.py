@@ -57,7 +57,7 @@ def test_a_directory_with_chunks_of_somebody_else_is_no_run(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.rglob("*")] == ["chunks", "mydata"]
 
 
-@pytest.mark.parametrize("name", ["chunks", "cells", ".lock", "run.json"])
+@pytest.mark.parametrize("name", ["chunks", "cells", ".lock", "run.json", "quantities.npz"])
 def test_a_symbolic_link_is_refused_and_what_it_leads_to_stays(tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     if name in ("chunks", "cells"):

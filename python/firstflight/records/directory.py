@@ -19,6 +19,8 @@ from firstflight.records.identity import FORMAT
 SCENARIO = "scenario.toml"
 """The file of a finished cell that holds its scenario."""
 DOCUMENT = "run.json"
+QUANTITIES = "quantities.npz"
+"""The file of what a study's claims, tables and figures are made of."""
 _SUM = "sha256"
 # Of the document: a few hundred bytes a cell.
 _MOST_BYTES = 1 << 28
@@ -167,7 +169,7 @@ def foreign(directory: Path) -> str:
     """
     if not directory.is_dir():
         return f'"{directory}" is a file; choose another --out'
-    for name in (DOCUMENT, files.LOCK, "cells", "chunks"):
+    for name in (DOCUMENT, QUANTITIES, files.LOCK, "cells", "chunks"):
         files.refuse_link(directory / name)
     try:
         is_run = read_document(directory) is not None

@@ -13,6 +13,7 @@ HASH stands for everything a cell's records depend on, so a finished cell is nev
 for another. Changing the code or the scenario changes it; a directory holds one version only.
 """
 
+import hashlib
 import html
 import json
 from collections.abc import Hashable, Iterable, Iterator
@@ -102,9 +103,15 @@ class Run:
         return [dict(cell["key"]) for cell in self._document["cells"] if self.is_finished(cell["hash"])]
 
     @property
-    def hashes(self) -> list[str]:
-        """Hashes of the finished cells, which stand for all that their records depend on, in the study's order."""
-        return [cell["hash"] for cell in self._document["cells"] if self.is_finished(cell["hash"])]
+    def checksum(self) -> str:
+        """SHA-256 over the checksums of the finished cells, in the study's order. A cell that was measured again on the
+        kernel has other records under the same hash, and other checksums.
+        """
+        digest = hashlib.sha256()
+        for _, place in self._finished():
+            with files.readable(place / files.SUMS):
+                digest.update(f"{place.name}\n".encode() + (place / files.SUMS).read_bytes())
+        return digest.hexdigest()
 
     @property
     def missing(self) -> int:

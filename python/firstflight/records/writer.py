@@ -17,6 +17,7 @@ from firstflight.errors import RequestError
 from firstflight.records import files, machine, schema
 from firstflight.records.directory import (
     DOCUMENT,
+    QUANTITIES,
     SCENARIO,
     DamagedRunError,
     check_cells,
@@ -32,7 +33,7 @@ from firstflight.records.run import Run, named
 from firstflight.scenario import Cell
 
 # The files that are written into a run's directory: its own document, the request of an advice, quantities.
-_DOCUMENTS = re.compile(r"(run|request)\.json|quantities\.npz")
+_DOCUMENTS = re.compile(rf"(run|request)\.json|{re.escape(QUANTITIES)}")
 
 _log = logging.getLogger("firstflight")
 
@@ -168,10 +169,10 @@ class RunWriter(Run):
             as_stored = {table: schema.as_stored(table, frame, self.kept.get(table)) for table, frame in stored.items()}
             files.write_cell(self._place(name), as_stored, metadata, {SCENARIO: cell.scenario.to_toml()})
 
-    def write_beside(self, name: str, content: bytes) -> None:
-        """Store a file of what was made of the records, in one step."""
+    def write_quantities(self, content: bytes) -> None:
+        """Store the file of the study's quantities in one step."""
         with files.explained(self.directory):
-            files.write_whole(self.directory / name, content)
+            files.write_whole(self.directory / QUANTITIES, content)
 
     @contextlib.contextmanager
     def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:

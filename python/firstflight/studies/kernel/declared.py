@@ -19,6 +19,7 @@ from firstflight.analysis.table import VALUE_COLUMNS, Table
 from firstflight.counted import nearest
 from firstflight.errors import FirstflightError, RequestError
 from firstflight.records import TABLES, Run, RunWriter, empty, machine
+from firstflight.records.directory import QUANTITIES
 from firstflight.report.figure import Figure
 from firstflight.scenario import Cell
 from firstflight.scenario.explain import shown
@@ -107,7 +108,8 @@ class DeclaredStudy(Study):
         if place not in run.derived:
             self._check(run)
             quantities, coordinates = self._of(run.engine)
-            arrays = stored.read(run.directory / stored.FILE, quantities, coordinates, self._origin(run))
+            origin = self._origin(run)
+            arrays = stored.read(run.directory / QUANTITIES, quantities, coordinates, origin) if origin else None
             run.derived = {place: Quantities(self._titled(arrays or measured(run, quantities, coordinates)), run)}
         made: Quantities = run.derived[place]
         return made
@@ -123,16 +125,16 @@ class DeclaredStudy(Study):
     def keep(self, run: RunWriter) -> None:
         """See `Study`."""
         origin = self._origin(run)
-        if origin and stored.read(run.directory / stored.FILE, *self._of(run.engine), origin) is None:
-            run.write_beside(stored.FILE, stored.packed(self.quantities(run).arrays(), origin))
+        if origin and stored.read(run.directory / QUANTITIES, *self._of(run.engine), origin) is None:
+            run.write_quantities(stored.packed(self.quantities(run).arrays(), origin))
 
     def _origin(self, run: Run) -> str:
-        """What the quantities of a run depend on: its finished cells, the code and the libraries; empty for code that
-        is not the package's, of which it is not known what it reads.
+        """What the quantities of a run depend on: its records, the code and the libraries; empty for code that is not
+        the package's, of which it is not known what it reads.
         """
         if not self._folder.is_relative_to(machine.PACKAGE):
             return ""
-        return " ".join([machine.sources(), *machine.versions().values(), *run.hashes])
+        return " ".join([machine.sources(), *machine.versions().values(), run.checksum])
 
     def check(self, engine: str) -> None:
         """See `Study`. Claims and tables of a small study are tried with made-up values."""

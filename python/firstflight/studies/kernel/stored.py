@@ -1,4 +1,4 @@
-"""Quantities in a file: in a run, whose records are then read once, and beside the evidence, where claims need no run.
+"""Quantities in a file: of a run, whose records are then read once, or of the evidence, where claims need no run.
 
 An npz archive: `np.load(file)["q.NAME"]` are the values of a quantity, and "about" has their labels as JSON.
 """
@@ -19,9 +19,20 @@ import xarray as xr
 from firstflight.studies.kernel.quantity import Quantity
 from firstflight.studies.kernel.sample import METHOD
 
-FILE = "quantities.npz"
-"""Of a run, in its directory."""
 _ABOUT = "about"
+# What numpy and zipfile raise for changed bytes (RuntimeError: a compression or an encryption that nobody wrote), and
+# what another archive or array gives.
+_DAMAGED = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def packed(arrays: Mapping[Quantity, xr.DataArray], origin: str = "") -> bytes:
@@ -52,9 +63,9 @@ def read(
             arrays = {
                 of: _array(of, stored[f"q.{of.name}"], about["labels"][of.name], about["intervals"].get(of.name))
                 for of in quantities
-                if f"q.{of.name}" in stored
+                if of.name in about["labels"]
             }
-    except (EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+    except _DAMAGED:
         return None
     for of, array in arrays.items():
         # Labels that are names of the records are not known without a run.
