@@ -101,7 +101,7 @@ def choose(data: Any, kinds: Mapping[str, type[ScenarioTable]], key: str, noun: 
         return data
     if not isinstance(data, dict):
         raise ValueError(
-            f'{shown(data)} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
+            f'{shown(data)} is no {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
         )
     if key not in data:
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
