@@ -30,6 +30,8 @@ fn mistakes_are_named_with_what_would_be_right() {
         ("0 > S. 0:0(0) ack 1 <mss 1460,nopp>", 1, &["\"nopp\"", "sackOK"]),
         ("0 > S. 0:0(0) ack 1 <TS value 1 ecr 2>", 1, &["\"value\"", "\"val\""]),
         ("0 < S 0:0(0) win 1 <...>", 1, &["<...>", "must name its own"]),
+        ("0 < [ect2] . 1:1(0) ack 1 win 1", 1, &["\"ect2\"", "ect0, ect1, ect01, ce or noecn"]),
+        ("0 < [ect01] . 1:1(0) ack 1 win 1", 1, &["ect01", "expected packet", "write ect0 or ect1"]),
         ("0~0.1 close(3) = 0", 1, &["only an expected packet"]),
         ("+.2~+.1 > . 1:1(0) ack 1", 1, &["ends before it begins"]),
         ("+.2~.3 > . 1:1(0) ack 1", 1, &["\"+\"", "relative"]),

@@ -52,9 +52,11 @@ impl Reader<'_> {
         let line = self.line();
         self.at += 1;
         let token = self.next();
-        let is_it =
-            |(word, codepoints): &EcnMark| token == TokenKind::Word(word) && (codepoints.len() == 1 || !arrives);
-        let mark = match (ECN_MARKS.into_iter().find(is_it), token) {
+        let named = ECN_MARKS.into_iter().find(|(word, _)| token == TokenKind::Word(word));
+        let mark = match (named, token) {
+            (Some((word, codepoints)), _) if arrives && codepoints.len() > 1 => {
+                malformed!(line, "{word} is for an expected packet (>) only: write ect0 or ect1")
+            }
             (Some(mark), _) => mark,
             (_, TokenKind::Word(word @ ("tos" | "ttl" | "flowlabel"))) => {
                 unsupported!(line, "{word} of the IP header is not modeled")
