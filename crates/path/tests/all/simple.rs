@@ -1,4 +1,5 @@
-//! The short code path of a simple link: `pass` has the result of `offer`, or reports that it cannot be used.
+//! The short code paths of a simple link: `pass` and `pass_or_lose` have the result of `offer`, or report that they cannot be
+//! used.
 
 use firstflight_path::{
     Interval, Link, LinkOutcome, LinkSpec, Meter, Nanos, OfferedPacket,
@@ -65,6 +66,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn what_passes_or_is_lost_fares_and_is_counted_as_if_it_were_offered(
+        packets in prop::collection::vec((0..4 * MS, 1u32..3000, 0.0..1.0, any::<bool>()), 1..80),
+        limit in prop_oneof![(1..6u32).prop_map(Limit::Packets), (1..9000u64).prop_map(Limit::Bytes)],
+        lose in prop_oneof![Just(vec![]), Just(vec![1, 3, 4])],
+        interval in prop_oneof![Just(5 * MS), Just(100 * MS)],
+    ) {
+        let spec = LinkSpec { loss: 0.5, lose, ..spec(drop_tail(limit, false)) };
+        let new = || Link::new(&spec, Meter::new(100 * MS, interval), 0).unwrap();
+        let (mut offered, mut passed) = (new(), new());
+        let mut now = 0;
+        for (pause, bytes, draw, carries_data) in packets {
+            now += pause;
+            let offer = |link: &mut Link| link.offer(now, OfferedPacket { carries_data, ..packet(bytes) }, || 0.5, || draw);
+            let outcome = offer(&mut offered);
+            let found = passed.pass_or_lose(now, bytes, carries_data, || draw);
+            prop_assert_eq!(found.unwrap_or_else(|| offer(&mut passed)), outcome);
+            prop_assert_eq!(passed.waiting_packets(now), offered.waiting_packets(now));
+        }
+        prop_assert_eq!(counts(&passed), counts(&offered));
+    }
+}
+
 #[test]
 fn a_packet_passes_if_the_line_is_idle_or_the_queue_has_room() {
     // A limit of three that wait; of two, if the packet on the line counts.
@@ -110,6 +135,11 @@ fn nothing_passes_where_more_than_the_room_decides() {
         LinkSpec { queue: QueueSpec::Codel(codel), ..simple.clone() },
     ] {
         assert_eq!(link(&spec).pass(0, 1000), None, "{spec:?}");
+        let draws_a_loss = link(&spec).pass_or_lose(0, 1000, true, || 0.0).is_some();
+        assert_eq!(draws_a_loss, spec.queue == simple.queue, "{spec:?}");
+        let mut watched = link(&spec);
+        watched.offer_all();
+        assert_eq!(watched.pass_or_lose(0, 1000, true, || 0.0), None, "{spec:?}");
     }
 }
 
