@@ -93,7 +93,7 @@ impl Endpoint {
             let event = if self.conn.handshake.state == State::TimeWait { Events::NONE } else { Events::RESET };
             self.finish(State::Closed, event);
         } else if self.receiver.is_acceptable(&self.conn, seq, 0) {
-            self.challenge(now);
+            self.send_challenge_ack(now);
         }
     }
 

@@ -112,8 +112,11 @@ impl Endpoint {
             return true;
         }
         // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
-        self.receiver.note_old_duplicate(&self.conn, seq, segment);
-        self.receiver.enter_quickack(None);
+        if segment.sequence_length() > 0 && seq < self.receiver.next() {
+            // Linux, tcp_send_dupack: an old bare ACK is no sign that the peer waits for an acknowledgment.
+            self.receiver.note_old_duplicate(&self.conn, seq, segment);
+            self.receiver.enter_quickack(None);
+        }
         self.answer_invalid(now, segment);
         false
     }

@@ -46,7 +46,7 @@ impl Endpoint {
         }
         let age = |conn: &Connection| self.receiver.echoed_age(conn, now, segment);
         match self.sender.on_acknowledgement(&mut self.conn, now, (seq, next), segment, age) {
-            Answer::Refused => return self.challenge(now),
+            Answer::Refused => return self.send_challenge_ack(now),
             Answer::Taken => {}
             Answer::OfFin => {
                 self.on_fin_acknowledged();
@@ -83,31 +83,31 @@ impl Endpoint {
             self.on_reset(now, seq);
         } else if segment.flags.contains(Flags::SYN) {
             // RFC 9293 §3.10.7.4: a SYN on a synchronized connection is answered with a challenge ACK.
-            self.challenge(now);
+            self.send_challenge_ack(now);
         } else if self.conn.handshake.state == State::TimeWait {
             // As Linux: whatever comes in TIME-WAIT is answered, except for a reset and a bare ACK in order.
             self.conn.due |= due::ACK;
         }
     }
 
-    /// Answers a segment that is not valid.
-    // Linux, tcp_oow_rate_limited: each that has data, since two ends do not go on answering each other with it.
+    /// Acknowledges a segment that is outside of the window or that PAWS rejects.
+    // Linux, tcp_oow_rate_limited: always one with data; only with bare ACKs can two endpoints answer each other without end.
     #[cold]
     pub(crate) fn answer_invalid(&mut self, now: Nanos, segment: &Segment) {
         if segment.sequence_length() > 0 {
             self.conn.due |= due::ACK;
         } else {
-            self.challenge(now);
+            self.send_challenge_ack(now);
         }
     }
 
-    /// Sends a challenge ACK, unless one left a moment ago.
-    // RFC 5961 §7: a limit of challenge ACKs. Linux, tcp_invalid_ratelimit: one in half a second.
+    /// Sends a challenge ACK, unless one was sent in the last 500 ms.
+    // RFC 5961 §7: ACK throttling. Linux, tcp_invalid_ratelimit: at most one per 500 ms.
     #[cold]
-    pub(crate) fn challenge(&mut self, now: Nanos) {
+    pub(crate) fn send_challenge_ack(&mut self, now: Nanos) {
         let memory = self.receiver.memory_or_new(&self.conn.profile, self.sender.snd().iss);
-        if now >= memory.next_challenge {
-            memory.next_challenge = now + SECOND / 2;
+        if now >= memory.next_challenge_ack {
+            memory.next_challenge_ack = now + SECOND / 2;
             self.conn.due |= due::ACK;
         }
     }

@@ -38,8 +38,8 @@ pub(crate) struct Memory {
     /// The next segment's message to the routers on the path.
     pub path_option: Option<PathOption>,
     pub reset: Reset,
-    /// No challenge ACK leaves before.
-    pub next_challenge: Nanos,
+    /// No challenge ACK is sent before this time.
+    pub next_challenge_ack: Nanos,
 }
 
 impl Memory {

@@ -1,7 +1,7 @@
 //! Acknowledgments as Linux sends them.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, AdaptiveAck, Ecn, EcnPolicy, Flags, Nanos, Profile, Segment, TimerTick};
+use firstflight_tcp::{AckPolicy, AdaptiveAck, Ecn, EcnPolicy, Flags, Nanos, Profile, Segment, TimerTick, Timestamps};
 
 const MSS: u32 = 1000;
 
@@ -105,6 +105,24 @@ fn the_first_sixteen_segments_are_acknowledged_at_once_and_then_every_second() {
     let mut expected = vec![true; 16];
     expected.extend([false, true, false, true, false, true]);
     assert_eq!(at_once, expected);
+}
+
+// Linux, tcp_send_dupack: quick acknowledgments begin for a segment that has data and starts before RCV.NXT.
+#[test]
+fn a_segment_with_an_old_timestamp_begins_quick_acknowledgments_if_it_has_data() {
+    let half = |receiver: &mut Receiver| {
+        let segment = receiver.data(MSS / 2, Flags::NONE);
+        receiver.get(segment, true)
+    };
+    for bytes in [0, MSS] {
+        let mut receiver = Receiver::past_the_start(&Profile { timestamps: true, ..linux_acks() });
+        while half(&mut receiver) {}
+        let next = receiver.data(0, Flags::NONE);
+        let timestamps = Some(Timestamps { value: SERVER_ISN.wrapping_sub(10_000), echo: 0 });
+        let old = Segment { seq: next.seq - bytes, payload_bytes: bytes, timestamps, ..next };
+        assert!(receiver.get(old, true), "it is acknowledged");
+        assert_eq!(half(&mut receiver), bytes > 0, "{bytes} bytes");
+    }
 }
 
 #[test]
