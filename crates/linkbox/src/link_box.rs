@@ -88,8 +88,8 @@ pub(crate) struct LinkBox {
     turn: Vec<u16>,
     pool: Pool,
     batch: Box<Batch>,
-    /// Packets that came in and had a route, or were copied by a link, and were neither dropped or lost on a link nor handed
-    /// over: by comparison with those in flight none can go astray unnoticed.
+    /// Packets that entered and copies that a link made, less those dropped, lost or handed over. The report gives by how
+    /// many it differs from the packets in flight.
     pub(crate) inside: i64,
     pub(crate) lateness: Lateness,
     pub(crate) log: Option<Log>,

@@ -51,7 +51,7 @@ pub(crate) struct Port {
 pub(crate) struct Inside<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) pool: &'a mut Pool,
-    /// Packets that are there.
+    /// Number of packets in the box.
     pub(crate) packets: &'a mut i64,
     pub(crate) mtu: u16,
     /// The monotonic clock's time at which the network began.

@@ -137,7 +137,7 @@ fn inside(kind: u16, rest: &[u8]) -> Result<(Layer, usize), Not> {
         // IEEE 802.1Q and its stacks: a tag, then the type of the next header. 802.1ah: a service, then a frame.
         0x8100 | 0x88a8 | 0x9100 => (Layer::Type(half(rest, 2)?), 4),
         0x88e7 => (Layer::Ethernet, 4),
-        // 802.1BR and Cisco's tags before it: of a port, and of a security group.
+        // Tags of a port: Cisco's VN-Tag; then the E-TAG of 802.1BR, and Cisco's tag of a security group (CMD).
         0x8926 => (Layer::Type(half(rest, 4)?), 6),
         0x893f | 0x8909 => (Layer::Type(half(rest, 6)?), 8),
         // LLC with SNAP (RFC 1042), whose frames have their length in the place of the type.

@@ -50,10 +50,10 @@ pub struct Event {
     pub action: Action,
 }
 
-/// When an event happens: between two times, which are mostly one.
+/// When an event happens: between two times, which are equal except for expected packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct When {
-    /// They count from the event before it, else from the script's beginning.
+    /// True if they count from the event before it, false if from the script's beginning.
     pub relative: bool,
     pub from: Nanos,
     pub to: Nanos,

@@ -1,7 +1,7 @@
 //! The smallest of many keys of which one changes at a time: a tournament tree.
 //!
-//! [`Tournament::set`] replays one path from leaf to root without a branch that depends on the data, which makes it faster
-//! than a heap when the keys are uneven (`bench` measures it).
+//! [`Tournament::set`] replays one path from leaf to root, in all but large trees without a branch that depends on the data,
+//! which makes it faster than a heap when the keys are uneven (`bench` measures it).
 
 use firstflight_path::select;
 
@@ -29,7 +29,7 @@ pub struct Tournament<K> {
     replay: Replay<K>,
 }
 
-/// Puts in the key of a leaf and replays its matches up to the root, whose key it returns and does not store.
+/// Puts in the key of a leaf and replays its matches up to the root, whose key it returns.
 type Replay<K> = fn(nodes: &mut [K], leaf: u32, key: K) -> K;
 
 impl<K: Key> Tournament<K> {
@@ -119,7 +119,8 @@ fn replay<K: Key, const N: usize>(nodes: &mut [K], leaf: u32, key: K) -> K {
     winner
 }
 
-/// [`Replay`] for a tree of any size: up to where the winner is the same as before, which in a large one is mostly soon.
+/// [`Replay`] for a tree of any size: up to where the winner is the same as before, in a large one
+/// mostly after few levels.
 fn replay_any<K: Key>(nodes: &mut [K], leaf: u32, key: K) -> K {
     let mut node = nodes.len() / 2 + leaf as usize;
     let mut winner = key;

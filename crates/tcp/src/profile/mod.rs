@@ -65,15 +65,15 @@ with_defaults! {
         loss_window_segments: u32 = 1,
         /// Effect of a lost SYN or SYN-ACK on the initial window.
         syn_loss_response: SynLossResponse = SynLossResponse::Rfc6928,
-        /// With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its retransmission was
-        /// spurious.
+        /// With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its
+        /// retransmission was spurious.
         undo_spurious_syn: bool = false,
         /// Initial ssthresh, in segments; none: arbitrarily high.
         initial_ssthresh_segments: Option<u32> = None,
         /// Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`).
         max_send_window_segments: Option<u32> = None,
-        /// Bound on the memory of data that the application has written and the peer has not acknowledged; none: it writes
-        /// everything immediately.
+        /// Bound on the memory of data that the application has written and the peer has not acknowledged; none: it
+        /// writes everything immediately.
         send_buffer: Option<SendBuffer> = None,
         /// Size of the receive buffer, which is the largest advertised window, in bytes.
         receive_window_bytes: u32 = 1 << 20,
@@ -81,11 +81,11 @@ with_defaults! {
         receive_window_growth: Option<ReceiveWindowGrowth> = None,
         /// Offer the window scale option (RFC 7323).
         window_scaling: bool = true,
-        /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
-        /// (Linux: `tcp_may_update_window`).
+        /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence
+        /// number (Linux: `tcp_may_update_window`).
         ignore_shrinking_duplicates: bool = false,
-        /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
-        /// a duplicate is echoed.
+        /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the
+        /// timestamp of a duplicate is echoed.
         loose_sequence_check: bool = false,
         /// When to acknowledge data.
         ack: AckPolicy = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MILLISECOND },
@@ -97,7 +97,8 @@ with_defaults! {
         timestamps: bool = false,
         /// Explicit congestion notification (RFC 3168).
         ecn: EcnPolicy = EcnPolicy::Off,
-        /// Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole files.
+        /// Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole
+        /// files.
         nagle: Nagle = Nagle::Off,
         /// Loss recovery algorithm, with its rules.
         recovery: RecoveryAlgorithm = RecoveryAlgorithm::NEW_RENO,
@@ -105,8 +106,8 @@ with_defaults! {
         limited_transmit: bool = false,
         /// Lower the duplicate ACK threshold when fewer than four segments are outstanding (RFC 5827).
         early_retransmit: bool = false,
-        /// Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and CUBIC
-        /// counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
+        /// Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and
+        /// CUBIC counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
         timer_tick: Option<TimerTick> = None,
         /// Duplicate ACKs that trigger fast retransmit.
         duplicate_ack_threshold: u32 = 3,
@@ -114,8 +115,8 @@ with_defaults! {
         congestion_control: CongestionAlgorithm = CongestionAlgorithm::Reno,
         /// ACKs that let cwnd grow, and the effect of idle time on cwnd.
         window_validation: WindowValidation = WindowValidation::Off,
-        /// Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open the
-        /// window.
+        /// Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open
+        /// the window.
         pacing: Option<WindowPacing> = None,
         /// Start-up scheme, in addition to the initial window.
         startup: Startup = Startup::Window,
@@ -139,8 +140,8 @@ with_defaults! {
         max_syn_ack_retries: u32 = 7,
         /// Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`).
         linear_syn_timeouts: u32 = 0,
-        /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and refuse a
-        /// SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
+        /// After a segment with a wrong acknowledgment number retransmit the SYN within 10 ms or two ticks, once, and
+        /// refuse a SYN-ACK with a wrong timestamp echo (Linux: `tcp_rcv_synsent_state_process`).
         retry_stale_syn_ack: bool = false,
     }
 }

@@ -69,11 +69,11 @@ with_defaults! {
         undo_by_dsack: bool = false,
         /// Detect spurious timeouts by the ACKs that follow (RFC 5682).
         f_rto: bool = false,
-        /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the first
-        /// outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
+        /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the
+        /// first outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
         timer_restart: bool = true,
-        /// Trains of segments, paced or not, except in the first flight of a start-up scheme; none: each segment is sent as
-        /// soon as the window allows.
+        /// Trains of segments, paced or not, except in the first flight of a start-up scheme; none: each segment is
+        /// sent as soon as the window allows.
         trains: Option<Trains> = None,
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nagle {
-    #[default]
     /// It is sent immediately (`TCP_NODELAY`).
+    #[default]
     Off,
     /// It waits while anything is outstanding (RFC 9293 §3.7.4).
     Classic,

@@ -36,8 +36,8 @@ impl Sender {
     ) -> Answer {
         let ack = near(self.snd.una, segment.ack);
         let prior_una = self.snd.una;
-        // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment. RFC 5961 §5.2: so
-        // with one that is older than the largest window.
+        // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment. RFC 5961 §5.2: also
+        // if it lies below SND.UNA by more than the largest window.
         if ack > self.snd.max || ack + u64::from(self.peer_window.largest_bytes) < prior_una {
             return Answer::Refused;
         }
@@ -91,9 +91,9 @@ impl Sender {
         self.note_acknowledged(conn, now, prior_una, ack)
     }
 
-    /// An ACK arrives while nothing is outstanding, of a peer whose window may be closed.
+    /// An ACK arrives while nothing is outstanding, of a peer whose window may be too small for what waits.
     // Linux, tcp_ack_update_window: a window that changes while data waits ends idleness; and tcp_ack_probe: an ACK puts
-    // off the next probe of a closed window.
+    // off the next probe of a window that is too small.
     fn on_ack_of_nothing(&mut self, conn: &mut Connection, now: Nanos, window_changed: bool) {
         if window_changed && self.snd.unsent() > 0 && conn.profile.idle_check == IdleCheck::OnWrite {
             self.restart_after_idleness(conn, now);

@@ -25,8 +25,8 @@ const SHORT_RTT: Nanos = 10_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
-    #[default]
     /// The next round may be accelerated.
+    #[default]
     Accelerating,
     /// No round will be accelerated any more; ACKs of the latest one that was may still be paced.
     Doubling,

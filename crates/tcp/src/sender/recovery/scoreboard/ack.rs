@@ -78,7 +78,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what a block covers of the segments that reach into a part of it.
+    /// Marks the segments that a SACK block, `(left, right)`, covers and that overlap its new part, `(from, to)`.
     fn tag_range(
         &mut self,
         flight: &Flight<'_>,
