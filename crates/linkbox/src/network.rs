@@ -84,7 +84,8 @@ enum Hop {
     Port(u16),
 }
 
-/// A packet's next step. They come by time, then in the order in which they came to be known, which no two share.
+/// A packet's next step. The first two fields order steps: by time, then as they came to be known. No two share `order`, so
+/// the fields after it never decide.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Step {
     time: Nanos,

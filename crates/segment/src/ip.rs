@@ -36,8 +36,8 @@ impl Ip {
         Self::read(packet, 0).ok().filter(|found| found.header_bytes <= found.total_bytes)
     }
 
-    /// As [`at`](Self::at), for packets that a card was to divide as well: their headers give 0 for `total_bytes`, which
-    /// then is `undivided`. It may be too small for the header.
+    /// As [`at`](Self::at), also for packets that segmentation offload (TSO) has yet to divide. Their headers give no
+    /// length: `total_bytes` is then `undivided`, which may be too small for the header.
     ///
     /// # Errors
     /// Bytes that do not begin with a header.
