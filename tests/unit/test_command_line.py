@@ -120,7 +120,7 @@ WRONG_REQUESTS = [
         '--set gives "mtu", which is varied; leave that --set out',
     ),
     (("explain", "{small}", "--set", "tcp.initial_window=5"), '--set gives "tcp.initial_window", which is varied'),
-    (("trace", "{small}", "--engine", "model"), "Invalid value for '--engine': 'model' is not one of 'simulate'"),
+    (("trace", "{small}", "--engine", "model"), "'--engine': 'model' is not one of 'simulate', 'emulate', 'both'.\n"),
     (("run", "{small}", "--engine", "simulator"), 'unknown engine "simulator"; did you mean "simulate"?'),
     (("run", "{small}", "--replicates", "0"), "replicates is 0; write a whole number from 1"),
     (("run", "{small}", "--replicates", "99999999999"), "replicates is 99999999999; write a whole number from 1"),
@@ -182,7 +182,7 @@ def test_a_wrong_request_is_one_sentence_on_stderr_and_status_2(
     assert answer.status == 2
     assert answer.out == ""
     assert answer.err.startswith("firstflight: ")
-    assert expected in answer.err.splitlines()[0]
+    assert expected in answer.err.splitlines(keepends=True)[0]
     assert "Traceback" not in answer.err
     assert not list(tmp_path.rglob("*.parquet"))
 

@@ -58,11 +58,11 @@ def _run() -> int:
         print(f"firstflight: {escaped(str(error))}", file=sys.stderr)
         return error.exit_status
     except TyperException as error:
-        # Typer's values are checked by Pydantic, which says so, but not what the value is.
-        what = error.format_message().replace("Value error, ", "")
-        if isinstance(error.__cause__, ValueError) and (found := getattr(error.__cause__, "errors", None)):
+        # Typer's values are checked by Pydantic, which says so, but not what the value is; Typer does so for choices.
+        what, _, choices = error.format_message().partition("Value error, ")
+        if not choices and (found := getattr(error.__cause__, "errors", None)):
             what = f'{what.partition(", unable to parse")[0]}, not "{found()[0]["input"]}"'
-        print(f"firstflight: {escaped(what)}", file=sys.stderr)
+        print(f"firstflight: {escaped(what + choices)}", file=sys.stderr)
         context = getattr(error, "ctx", None)
         if context is not None:
             print(f'Try "{context.command_path} --help".', file=sys.stderr)
