@@ -98,17 +98,18 @@ def judged(name: str) -> dict[str, Any]:
     now; as it is if none are stored. RequestError where they need another quantity.
     """
     kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
-    quantities = EVIDENCE / f"{name}.npz"
+    path = EVIDENCE / f"{name}.npz"
     study = find(name)
     assert isinstance(study, DeclaredStudy)
-    if not quantities.exists():
+    if not path.exists():
         return kept
+    quantities = study.stored_quantities(path, kept["engine"])
     try:
-        return kept | _results(study, study.stored_quantities(quantities, kept["engine"]))
+        return kept | _results(study, quantities)
     except RequestError as error:
         raise RequestError(
-            f"{error} ({quantities.name} has the quantities that the claims read when it was stored; for others, run "
-            f"{name}, and store it again)"
+            f"{error} ({path.name} has the quantities that the claims read when it was stored; for others, run {name}, "
+            "and store it again)"
         ) from None
 
 

@@ -115,7 +115,9 @@ class DeclaredStudy(Study):
         return made
 
     def stored_quantities(self, path: Path, engine: str) -> Quantities:
-        """The quantities in a file, of a run by `engine`. RequestError if the study has changed since."""
+        """The quantities in a file, of a run by `engine`. RequestError if the study has other labels since; other
+        changes of its scenarios or quantities are not seen.
+        """
         quantities, coordinates = self._of(engine)
         arrays = stored.read(path, quantities, coordinates)
         if arrays is None:
