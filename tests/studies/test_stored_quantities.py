@@ -145,6 +145,15 @@ def test_quantities_of_a_cell_that_was_measured_again_are_not_taken(
     assert len(read) == 1
 
 
+def test_code_that_was_edited_while_it_ran_keeps_nothing(
+    firstflight: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was measured is of the code before, and the next process would take it for that of the code now."""
+    monkeypatch.setattr(machine, "sources", lambda: "edited")
+    assert firstflight("run", NAME, "--engine", "model", "--out", tmp_path / "run").status == 0
+    assert not (tmp_path / "run" / QUANTITIES).exists()
+
+
 def test_every_source_and_declaration_of_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Path(shutil.copytree(machine.PACKAGE, tmp_path / "firstflight", ignore=shutil.ignore_patterns("*.so")))
     monkeypatch.setattr(machine, "PACKAGE", package)

@@ -53,8 +53,8 @@ def code_version(engine: str) -> str:
 
 
 def sources() -> str:
-    """16 hex digits that change whenever a Python file of this package does, or what a study declares: also while a
-    notebook runs.
+    """16 hex digits that change whenever a Python file of this package does, or what a study declares: also while this
+    process runs.
     """
     return _digest(sorted(path for ends in ("*.py", "*.toml") for path in PACKAGE.rglob(ends)))
 

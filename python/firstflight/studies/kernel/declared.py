@@ -31,6 +31,8 @@ from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICAT
 from firstflight.studies.study import Study, declared
 
 Of = Callable[[Quantities], Iterable[Any]]
+# A run takes hours in which its code may be edited, and a notebook loads some modules again and others not.
+_LOADED = machine.sources()
 
 
 class DeclaredStudy(Study):
@@ -131,12 +133,12 @@ class DeclaredStudy(Study):
             run.write_quantities(stored.packed(self.quantities(run).arrays(), origin))
 
     def _origin(self, run: Run) -> str:
-        """What the quantities of a run depend on: its records, the code and the libraries; empty for code that is not
-        the package's, of which it is not known what it reads.
+        """What the quantities of a run depend on: its records, the code and the libraries. Empty for code that is not
+        the package's, of which it is not known what it reads, and for code that was edited since it was loaded.
         """
-        if not self._folder.is_relative_to(machine.PACKAGE):
+        if not self._folder.is_relative_to(machine.PACKAGE) or machine.sources() != _LOADED:
             return ""
-        return " ".join([machine.sources(), *machine.versions().values(), run.checksum])
+        return " ".join([_LOADED, *machine.versions().values(), run.checksum])
 
     def check(self, engine: str) -> None:
         """See `Study`. Claims and tables of a small study are tried with made-up values."""
