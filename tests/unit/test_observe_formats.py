@@ -731,10 +731,12 @@ def test_a_har_is_read_with_its_connections(tmp_path: Path) -> None:
 
 
 def test_the_size_of_unpacked_content_in_a_har_is_not_the_response_s(tmp_path: Path) -> None:
-    """Chrome of HTTP/2: `bodySize` is -1."""
+    """Chrome of HTTP/2: `bodySize` is -1, and some programs leave out its `_transferSize`."""
     path = tmp_path / "page.har"
-    sizes = {"bodySize": -1, "_transferSize": 7000, "content": {"size": 30_000}}
-    path.write_text(json.dumps({"log": {"entries": [{"startedDateTime": "2024-07-04T12:00:07Z", "response": sizes}]}}))
+    unpacked = {"bodySize": -1, "content": {"size": 30_000}}
+    responses = [unpacked | {"_transferSize": 7000}, unpacked]
+    entries = [{"startedDateTime": "2024-07-04T12:00:07Z", "response": response} for response in responses]
+    path.write_text(json.dumps({"log": {"entries": entries}}))
     seen = observe.read(path)
     assert (seen.source.form, seen.transfers["bytes"].to_list()) == ("HAR of a browser", [7000])
 

@@ -121,9 +121,11 @@ FORMATS = (
     _json(
         "HAR of a browser",
         CAPTURE,
-        # Chrome has -1 for the sizes that it does not know, but that of the content, unpacked, in each entry.
+        # Chrome has -1 for the sizes that it does not know. Each entry has that of the content, unpacked: it shows the
+        # kind of file, and is no size of a response.
         "response.bodysize response.content.size",
         bytes="response.transfersize response.bodysize",
+        unpacked="response.content.size",
         time_ms="time",
         at="starteddatetime",
     ),
