@@ -100,9 +100,7 @@ def choose(data: Any, kinds: Mapping[str, type[ScenarioTable]], key: str, noun: 
     if isinstance(data, ScenarioTable):
         return data
     if not isinstance(data, dict):
-        raise ValueError(
-            f'{shown(data)} is no {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
-        )
+        raise ValueError(f'{shown(data)} is no {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}')
     if key not in data:
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
     kind = kinds.get(data[key]) if isinstance(data[key], str) else None
