@@ -57,6 +57,8 @@ pub(crate) struct Scoreboard {
     probe: Probe,
     undo: Undo,
     f_rto: FRto,
+    /// SND.UNA at the latest timeout while the window was open (Linux counts those in `icsk_retransmits`).
+    timed_out_at: Option<SeqNum>,
     timer: Timer,
     /// Kept only for a rate-based controller.
     rate: Option<DeliveryRate>,

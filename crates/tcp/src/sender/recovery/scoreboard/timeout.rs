@@ -13,8 +13,11 @@ impl Scoreboard {
         self.mark_outstanding(flight, facts);
         facts.edges.insert(Edges::TIMED_OUT);
         facts.reducing = self.is_reducing();
+        let repeated = self.timed_out_at == Some(flight.snd.una);
         // Linux, tcp_retransmit_timer: of a closed window it is a probe, which does not count [icsk_retransmits].
-        let repeated = flight.retries > 0 && flight.peer_window.bytes > 0;
+        if flight.peer_window.bytes > 0 {
+            self.timed_out_at = Some(flight.snd.una);
+        }
         facts.first =
             self.state <= CaState::Disorder || flight.snd.una >= self.high || self.state == CaState::Loss && !repeated;
         if facts.first {

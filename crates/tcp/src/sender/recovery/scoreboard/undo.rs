@@ -131,6 +131,7 @@ impl Scoreboard {
         }
         self.undo(facts, true);
         facts.undone_timeout = true;
+        self.timed_out_at = None;
         if self.must_stay(flight) {
             return true;
         }
