@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 
 
 @contextmanager
@@ -14,9 +14,8 @@ def temporary_directory() -> Iterator[str]:
     """
     directory = tempfile.mkdtemp(prefix="firstflight-")
     remove = ["sh", "-c", 'read _; rm -rf -- "$1"', "sh", directory]
-    alive = subprocess.Popen(remove, stdin=subprocess.PIPE, start_new_session=True) if shutil.which("sh") else None
-    with alive or nullcontext():
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, directory, ignore_errors=True)
+        if shutil.which("sh"):
+            ending.enter_context(subprocess.Popen(remove, stdin=subprocess.PIPE, start_new_session=True))
+        yield directory

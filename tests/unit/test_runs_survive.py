@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from firstflight.records import Run, files
 from firstflight.records.files import TEMPORARY
 from firstflight.records.schema import SCHEMA_VERSION
 from firstflight.scenario import Scenario
+from firstflight.temporary import temporary_directory
 from small_grid import WINDOWS, SmallGrid
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +95,19 @@ def test_cells_that_join_later_keep_the_order_of_the_grid(whole: Run, tmp_path: 
         run = firstflight.run(SmallGrid(), only={"clients": [clients]}, out=tmp_path)
     assert run.cells == whole.cells
     assert run.transfers.collect().equals(whole.transfers.collect())
+
+
+def test_no_temporary_directory_is_left_where_no_process_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(BlockingIOError), temporary_directory():
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_process_leaves_no_records_of_a_run_without_a_directory(tmp_path: Path) -> None:
