@@ -238,10 +238,9 @@ def test_an_answer_has_the_sentences_that_say_something_and_lack_nothing() -> No
     def sentences(q: Quantities) -> list[str]:
         return [f"{float(q.time.sel(iw=3, draw=0)):g} ms", "", f"{float(q.time.sel(iw=10, draw=0)):g} ms"]
 
-    study = SimpleNamespace(_answer=sentences, quantities=lambda run: Quantities({of: times}))
-    run = cast(Run, SimpleNamespace(cells=[{"iw": 3}]))
-    assert DeclaredStudy.answer(cast(DeclaredStudy, study), run) == ["7 ms"]
-    assert DeclaredStudy.answer(cast(DeclaredStudy, study), cast(Run, SimpleNamespace(cells=[]))) == []
+    study = cast(DeclaredStudy, SimpleNamespace(_answer=sentences))
+    assert DeclaredStudy.answer_of(study, Quantities({of: times})) == ["7 ms"]
+    assert DeclaredStudy.answer(study, cast(Run, SimpleNamespace(cells=[]))) == []
 
 
 def test_labels_are_written_into_the_scenario_times_a_factor_and_in_words() -> None:
