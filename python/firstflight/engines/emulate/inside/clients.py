@@ -202,11 +202,10 @@ class TimedClient:
         said = os.memfd_create("client")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
         self._program = namespace.spawn(command, **pipes)
-        Watched(f"the client on host {namespace.name}", self._program, said)
+        self._name = f"the client on host {namespace.name}"
+        Watched(self._name, self._program, said)
         assert self._program.stdout is not None
-        self._responses = _Responses(
-            f"the client on host {namespace.name}", map(json.loads, self._program.stdout), "number"
-        )
+        self._responses = _Responses(self._name, map(json.loads, self._program.stdout), "number")
         self._lock = threading.Lock()
 
     def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
@@ -238,9 +237,12 @@ class TimedClient:
 
     def _tell(self, line: Mapping[str, Any]) -> None:
         assert self._program.stdin is not None
-        with self._lock:
-            self._program.stdin.write(json.dumps(line).encode() + b"\n")
-            self._program.stdin.flush()
+        try:
+            with self._lock:
+                self._program.stdin.write(json.dumps(line).encode() + b"\n")
+                self._program.stdin.flush()
+        except BrokenPipeError:
+            raise MachineError(f"{self._name} ended unasked: {ending(self._program.wait())}") from None
 
 
 def _check(report: Mapping[str, Any], over: Mapping[str, Any]) -> None:
