@@ -1,7 +1,7 @@
 """Keeps what full runs of the studies found, and makes a page of evidence of each.
 
     .venv/bin/python docs/evidence_page.py store runs/rfc6928-rounds    keeps a run's claims and tables
-    .venv/bin/python docs/evidence_page.py                              judges all claims anew, and makes all pages
+    .venv/bin/python docs/evidence_page.py                              judges all claims again, and makes all pages
 
 STUDY.npz holds the quantities that the claims read, so that a changed claim needs no run; figures and tables stay as
 they were stored, and so do the claims of studies on the kernel whose run was stored before there was such a file. Both
@@ -93,9 +93,9 @@ def _write(name: str, kept: dict[str, Any]) -> None:
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def judged(name: str) -> dict[str, Any]:
-    """What is kept of the study called `name`, with the claims and the answer that it makes of the stored quantities
-    now; as it is if none are stored. RequestError where they need another quantity.
+def judged_again(name: str) -> dict[str, Any]:
+    """The stored results of the study called `name`, with claims and answer by its current code and the stored
+    quantities; unchanged if none are stored. RequestError where they need another quantity.
     """
     kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
     path = EVIDENCE / f"{name}.npz"
@@ -333,9 +333,9 @@ def names() -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Keep a run and make its page, or judge all claims and make all pages."""
+    """Keep runs and make their pages; without arguments judge the claims of all studies again and make all pages."""
     for name in [store(directory) for directory in arguments[1:]] or names():
-        _write(name, judged(name))
+        _write(name, judged_again(name))
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),
