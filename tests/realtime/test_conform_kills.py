@@ -47,17 +47,12 @@ def test_nothing_is_left_of_a_recording(tmp_path: Path, how: signal.Signals) -> 
         command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as running:
         mark = _mark_of_child(running.pid)
-        inside: set[str] = set()
-        deadline = time.monotonic() + 60
-        while len(inside) < 2 and time.monotonic() < deadline:
-            # The first process's own, and a recorded kernel's.
-            inside = testbeds.namespaces(testbeds.processes_of(mark)) - testbeds.namespaces([os.getpid()])
-        assert len(inside) >= 2
-        running.send_signal(how)
-        assert testbeds.seconds_until_gone(mark) < WITHIN_S
+        # The first process's own, and a recorded kernel's.
+        with testbeds.namespaces_end(mark, at_least=2):
+            running.send_signal(how)
+            assert testbeds.seconds_until_gone(mark) < WITHIN_S
         _, said = running.communicate(timeout=WITHIN_S)
     assert "Traceback" not in said
-    assert not inside & testbeds.namespaces()
     assert list(tmp_path.iterdir()) == []
 
 
