@@ -17,6 +17,7 @@ STUDY.claims.csv. A test compares the pages with what this makes.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -72,6 +73,7 @@ def store(directory: str) -> str:
         "engine": run.engine,
         "seed": run.seed,
         "cells": len(run.cells),
+        "scenarios": scenarios(study, run.engine),
         **results,
         "figures": _stored_figures(run, study),
         "tables": tables,
@@ -79,6 +81,16 @@ def store(directory: str) -> str:
     (EVIDENCE / f"{run.study}.npz").write_bytes(packed(arrays))
     _write(run.study, kept)
     return run.study
+
+
+def scenarios(study: Study, engine: str) -> str:
+    """A digest of all cells' keys and scenarios. Evidence with another one is of an earlier grid."""
+    digest = hashlib.sha256()
+    for cell in study.cells(engine):
+        digest.update(json.dumps([cell.key, cell.replicates, cell.engine]).encode())
+        # Without defaults: a new key moves nothing.
+        digest.update(cell.scenario.model_dump_json(exclude_defaults=True).encode())
+    return digest.hexdigest()[:20]
 
 
 def _results(study: DeclaredStudy, quantities: Quantities) -> dict[str, Any]:

@@ -62,6 +62,14 @@ def test_what_is_kept_are_the_claims_that_the_study_has_now(name: str) -> None:
         assert now == before | {of: pytest.approx(number, 1e-9, 1e-9) for of, number in numbers.items()}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if (DOCS / "evidence" / f"{name}.npz").exists()])
+def test_the_evidence_is_of_the_scenarios_that_the_study_has_now(name: str) -> None:
+    """If it fails: run the study, and store it (docs/evidence_page.py)."""
+    kept = json.loads((DOCS / "evidence" / f"{name}.json").read_text(encoding="utf-8"))
+    assert _pages().scenarios(find(name), kept["engine"]) == kept["scenarios"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sentence_of_a_claim_and_its_reason_stand_alone(name: str) -> None:
     claims = json.loads((DOCS / "evidence" / f"{name}.json").read_text(encoding="utf-8"))["claims"]
