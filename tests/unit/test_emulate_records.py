@@ -1,5 +1,6 @@
 """The values in real programs' records, and those that are missing."""
 
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,29 @@ def test_a_page_has_the_sums_of_its_own_transfers_and_none_where_a_part_is_not_k
     rows = joined.pages([transfer(0, 2, 1), transfer(0, 1, 0), transfer(1, 1, 0), transfer(1, 4, None)])
     found = [(row["replicate"], row["page"], row["retransmissions"], row["timeouts"]) for row in rows]
     assert found == [(3, 0, 3, 1), (3, 1, 5, None), (3, 2, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("info", "fast_retransmits", "timeouts"),
+    [
+        ({"total_rto": 1, "connection": 9}, [None, None], [1, 0]),
+        ({"total_rto": 1, "connection": 9, "fast_retransmits": 2, "timeouts": 7}, [2, 0], [1, 0]),
+        ({}, [None, None], [None, 0]),
+    ],
+)
+def test_counters_of_a_connection_are_of_its_first_transfer_and_null_where_its_tcp_has_none(
+    info: dict[str, int], fast_retransmits: list[int | None], timeouts: list[int | None]
+) -> None:
+    end = ("10.77.0.1", "10.77.0.2", 40_000)
+    joined = Replicate.__new__(Replicate)
+    joined.replicate, joined.connections, joined._sent = 0, {}, {}
+    joined._infos, joined._numbers = {end: info}, {end: 3}
+    joined._stall = lambda row, end: 0.0  # type: ignore[method-assign]
+    told = defaultdict(int, response_bytes=1000)
+    rows = [joined._transfer(told, end, {0: 10}) for _ in range(2)]  # type: ignore[dict-item]
+    assert [row.get("fast_retransmits") for row in rows] == fast_retransmits
+    assert [row["timeouts"] for row in rows] == timeouts
+    assert [row["connection"] for row in rows] == [3, 3]
 
 
 def test_a_client_with_one_port_towards_two_servers_has_two_connections() -> None:

@@ -24,13 +24,7 @@ from firstflight.scenario import Cell
 
 _NO_SEGMENTS = pl.DataFrame(schema={column.name: column.dtype for column in schema.TABLES["segments"]})
 
-_OUR_COUNTS = (
-    "fast_retransmits",
-    "early_retransmits",
-    "tail_loss_probes",
-    "spurious_recoveries_undone",
-    "ecn_cwnd_reductions",
-)
+_TRANSFER_COLUMNS = frozenset(column.name for column in schema.TABLES["transfers"])
 
 _SYN, _ACK = 2, 16
 _ARRIVED = 1
@@ -361,12 +355,12 @@ class Replicate:
             "retransmissions": again,
             # The kernel counts them over the connection's whole life, so they are booked to its first transfer.
             "timeouts": info.get("total_rto") if first else 0,
-            # Our own TCP has counters that a kernel lacks.
-            **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
             "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
             "first_flight_lost_segments": connection.first_flight_lost_segments() if connection and first else 0,
         }
         return {
+            # Our own TCP has counters that a kernel lacks. What is measured here stands for those that both have.
+            **{name: count if first else 0 for name, count in info.items() if name in _TRANSFER_COLUMNS},
             "replicate": self.replicate,
             **{name: row[name] for name in ("application", "client", "page", "object")},
             "connection": self._numbers[end],
