@@ -38,7 +38,7 @@ from firstflight.analysis.ab.contrast import least_units
 from firstflight.analysis.ab.resampling import Blocks, draws
 from firstflight.analysis.ab.sample import ArmRows
 from firstflight.analysis.ab.statistic import Jain, Quantile, _kernel, _Steps, share_of
-from firstflight.analysis.intervals import Percentiles, Studentised, possible, within
+from firstflight.analysis.intervals import Percentiles, Studentized, possible, within
 from firstflight.records.schema import GAMMA
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])
@@ -60,35 +60,35 @@ def around(low: float, high: float) -> np.ndarray:
 
 def test_the_long_tail_of_the_resamples_is_that_of_the_lower_end() -> None:
     # In their own errors of 2 the resamples are off by -3 to +5; the sample's error is 4.
-    spread = Studentised(10.0, 4.0, around(-6, 10), np.full(39, 2.0), MANY)
+    spread = Studentized(10.0, 4.0, around(-6, 10), np.full(39, 2.0), MANY)
     assert spread.interval(0.95) == pytest.approx((10 - 5 * 4, 10 + 3 * 4))
 
 
 def test_an_end_is_at_least_as_far_as_students_t_and_an_error_at_least_a_third_of_the_samples() -> None:
     # Student's t of 4 degrees of freedom is 2.776445 at 97.5%.
-    near = Studentised(10.0, 2.0, around(-1, 9), np.ones(39), 4)
+    near = Studentized(10.0, 2.0, around(-1, 9), np.ones(39), 4)
     assert near.interval(0.95) == pytest.approx((10 - 9 * 2, 10 + 2.776445 * 2))
-    other = Studentised(10.0, 2.0, around(-9, 1), np.ones(39), 4)
+    other = Studentized(10.0, 2.0, around(-9, 1), np.ones(39), 4)
     assert other.interval(0.95) == pytest.approx((10 - 2.776445 * 2, 10 + 9 * 2))
     # Errors of 0.5 count as 6 / 3 = 2.
-    few = Studentised(10.0, 6.0, around(-8, 12), np.full(39, 0.5), MANY)
+    few = Studentized(10.0, 6.0, around(-8, 12), np.full(39, 0.5), MANY)
     assert few.interval(0.95) == pytest.approx((10 - 6 * 6, 10 + 4 * 6))
 
 
 def test_the_p_value_counts_the_sample_among_its_resamples() -> None:
     # None of 39 is as far out: twice one of 40.
-    assert Studentised(50.0, 1.0, around(-3, 5), np.ones(39), MANY).p_value() == pytest.approx(2 / 40)
+    assert Studentized(50.0, 1.0, around(-3, 5), np.ones(39), MANY).p_value() == pytest.approx(2 / 40)
     # 18 and 19 of -19 to 19 are at least 18: twice three of 40, on either side.
     ranks = np.arange(-19.0, 20)
     for value in (18.0, -18.0):
-        assert Studentised(value, 1.0, ranks, np.ones(39), MANY).p_value() == pytest.approx(6 / 40)
+        assert Studentized(value, 1.0, ranks, np.ones(39), MANY).p_value() == pytest.approx(6 / 40)
         assert Percentiles(value, 1.0, ranks + value, MANY).p_value() == pytest.approx(6 / 40)
     assert Percentiles(99.0, 1.0, around(-3, 5) + 99, MANY).p_value() == pytest.approx(2 / 40)
-    assert Studentised(0.2, 1.0, ranks, np.ones(39), MANY).p_value() == 1
+    assert Studentized(0.2, 1.0, ranks, np.ones(39), MANY).p_value() == 1
 
 
 def test_the_p_value_is_never_below_students() -> None:
-    found = Studentised(3.0, 1.5, np.linspace(-1, 1, 3999), np.ones(3999), 4).p_value()
+    found = Studentized(3.0, 1.5, np.linspace(-1, 1, 3999), np.ones(3999), 4).p_value()
     assert found == pytest.approx(2 * stats.t.sf(2, 4))
     drawn = np.arange(-18.0, 21) + 17
     far = NormalDist().inv_cdf(1 - 3 / 40) / math.sqrt(1 + 1 / 4)

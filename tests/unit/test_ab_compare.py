@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from firstflight.analysis.ab import Design, compare, compare_rate
-from firstflight.analysis.intervals import Studentised
+from firstflight.analysis.intervals import Studentized
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["replicate", "client"])
 
@@ -135,7 +135,7 @@ def test_groups_of_units_give_the_interval_of_the_plain_bootstrap(monkeypatch: p
 def test_the_intervals_are_scipys_where_both_can_be_used() -> None:
     draw = np.random.default_rng(5)
     base, treat = draw.lognormal(0, 1, 1100), draw.lognormal(0, 1, 1100)
-    # Studentised and BCa are both of second order; SciPy has no studentized one.
+    # Studentized and BCa are both of second order; SciPy has no studentized one.
     for statistic, theirs, method in (("mean", np.mean, "BCa"), ("p50", np.median, "percentile")):
         ours = compare(arms(base, treat), "time_s", replace(ARMS, paired=False, resamples=9999), statistic=statistic)
         scipys = stats.bootstrap(
@@ -181,10 +181,10 @@ def test_weights_strata_and_clusters_change_the_figure_or_its_error_as_they_shou
 def test_a_resample_without_an_error_of_its_own_does_not_make_an_interval_endless() -> None:
     draw = np.random.default_rng(1)
     off, errors = draw.normal(size=1999), np.full(1999, 1.0)
-    assert Studentised(1.0, 1.0, off, errors, 100).interval(0.95) == pytest.approx((-1.0, 3.0), abs=0.2)
+    assert Studentized(1.0, 1.0, off, errors, 100).interval(0.95) == pytest.approx((-1.0, 3.0), abs=0.2)
     # A twentieth of the resamples hold alike units only; their own error is 0 but for the last digit.
     errors[::20] = 1e-8
-    low, high = Studentised(1.0, 1.0, off, errors, 100).interval(0.95)
+    low, high = Studentized(1.0, 1.0, off, errors, 100).interval(0.95)
     assert low == pytest.approx(-1.3, abs=0.3)
     assert high == pytest.approx(3.3, abs=0.3)
 

@@ -54,12 +54,12 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
         "retransmissions": (_if_any(pl.col("again")), pl.col("count").sum()),
     }
     median = {"median_completion_time": (pl.col("value_s"), pl.col("flows"), 0.5, False)}
-    figures = estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median)
+    estimated = estimates(rows.lazy(), [*groups, "dimension", "bucket"], measures, median)
     caption = (
         "By the path of the user (RTT, downlink rate, their product) and the full segments of the response; a value on "
         "an edge is in the bucket below."
     )
-    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], figures, METRICS)
+    return made_table("buckets", "Buckets", caption, [*groups, "dimension", "bucket"], estimated, METRICS)
 
 
 def _if_any(value: pl.Expr) -> pl.Expr:

@@ -129,7 +129,7 @@ def seed_of(study: str, quantity: str, cell: object = ()) -> int:
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest())
 
 
-FIGURES = ("baseline", "treatment", "difference", "percent")
+COMPARED = ("baseline", "treatment", "difference", "percent")
 Bounds = tuple[float, float]
 _LEAST_ERROR = 1 / 3
 """Of a resample, in standard errors of the sample. If k of many units are all that differ, each by as much, the upper
@@ -138,7 +138,7 @@ calibration's resamples is below it."""
 
 
 class Spread(ABC):
-    """A figure with its standard error, and the degrees of freedom of that; `kind` is how its interval is made."""
+    """A value with its standard error, and the degrees of freedom of that; `kind` is how its interval is made."""
 
     kind: str
 
@@ -151,17 +151,17 @@ class Spread(ABC):
 
     @abstractmethod
     def p_value(self) -> float:
-        """Two-sided, of the figure being 0."""
+        """Two-sided, of the value being 0."""
 
 
-class Studentised(Spread):
+class Studentized(Spread):
     """By how many of their own standard errors resamples are off; each end at least as far as Student's t.
 
     Alone it finds too much where the arms are alike and their differences have long tails on both sides: in 200 pairs
     7.8% false alarms.
     """
 
-    kind = "studentised"
+    kind = "studentized"
 
     def __init__(self, value: float, error: float, off: Values, errors: Values, freedom: float) -> None:
         """`off` (resamples,), resampled less `value`, with their `errors`."""
@@ -194,7 +194,7 @@ class Studentised(Spread):
 
 
 class Percentiles(Spread):
-    """Resamples of the figure itself."""
+    """Resamples of the value itself."""
 
     kind = "percentile"
 
@@ -244,18 +244,18 @@ class LeftOut(Spread):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Each of `FIGURES` of two arms and how it spreads, for intervals of any confidence. `bounds`: the range of each
+    """How each of `COMPARED` of two arms spreads, for intervals of any confidence. `bounds`: the range of each
     value; `units`: the number of its units.
     """
 
-    figures: Mapping[str, Spread]
+    spreads: Mapping[str, Spread]
     bounds: Mapping[str, Bounds]
     units: Mapping[str, int]
     paired: bool
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """None beyond what is possible, and none in percent of a baseline whose own interval includes 0."""
-        intervals = {name: (spread.value, *spread.interval(confidence)) for name, spread in self.figures.items()}
+        intervals = {name: (spread.value, *spread.interval(confidence)) for name, spread in self.spreads.items()}
         made = {name: Estimate(*within(self.bounds[name], *of), self.units[name]) for name, of in intervals.items()}
         value, low, high = intervals["baseline"]
         if value and low <= 0 <= high:
@@ -265,7 +265,7 @@ class Evidence:
     @cached_property
     def p_value(self) -> float:
         """Of no change: the larger one of difference and percent; of the difference where there is no percentage."""
-        difference, percent = (self.figures[name].p_value() for name in ("difference", "percent"))
+        difference, percent = (self.spreads[name].p_value() for name in ("difference", "percent"))
         return difference if math.isnan(percent) else max(difference, percent)
 
 
@@ -281,7 +281,7 @@ def jackknifed(
     value, parts = both(base, treat), [both(*without)] if paired else [both(without[0], treat), both(base, without[1])]
     counts = [len(of_arm) - 1 for of_arm in without][: len(parts)]
     spreads: dict[str, Spread] = {}
-    for name in FIGURES:
+    for name in COMPARED:
         squares = [_variance(part[name]) for part in parts]
         # Welch and Satterthwaite.
         weights = sum(square**2 / max(1, count) for square, count in zip(squares, counts, strict=True))
@@ -292,7 +292,7 @@ def jackknifed(
 
 
 def both(base: Values, treat: Values) -> dict[str, Values]:
-    """Each of `FIGURES`, from the values of both arms."""
+    """Each of `COMPARED`, from the values of both arms."""
     base, treat = np.broadcast_arrays(base, treat)
     with np.errstate(invalid="ignore", divide="ignore"):
         percent = np.where(base == 0, np.nan, 100 * (treat / base - 1))
@@ -300,9 +300,9 @@ def both(base: Values, treat: Values) -> dict[str, Values]:
 
 
 def units_of(sizes: tuple[int, int], paired: bool) -> dict[str, int]:
-    """The number of units of each figure: pairs, or those of both arms together."""
+    """The number of units of each value: pairs, or those of both arms together."""
     joint = sizes[0] if paired else sum(sizes)
-    return dict(zip(FIGURES, (*sizes, joint, joint), strict=True))
+    return dict(zip(COMPARED, (*sizes, joint, joint), strict=True))
 
 
 def possible(base: Bounds, treat: Bounds) -> dict[str, Bounds]:
@@ -318,17 +318,18 @@ def within(bounds: Bounds, value: float, low: float, high: float) -> tuple[float
     return min(max(value, least), most), min(max(low, least), most), min(max(high, least), most)
 
 
-def agreeing(figures: dict[str, Estimate]) -> dict[str, Estimate]:
-    """`figures` with difference and percent that both include 0 or both exclude it: the one that excludes it alone ends
-    at 0. The treatment equals the baseline in both or in neither, and to widen an interval costs no coverage.
+def agreeing(estimates: dict[str, Estimate]) -> dict[str, Estimate]:
+    """With difference and percent that both include 0 or both exclude it: the one that excludes it alone ends at 0.
+
+    The treatment equals the baseline in both or in neither, and to widen an interval costs no coverage.
     """
     pair = ("difference", "percent")
-    if not any(figures[name].low <= 0 <= figures[name].high for name in pair):
-        return figures
-    return figures | {
-        name: replace(figures[name], low=min(figures[name].low, 0.0), high=max(figures[name].high, 0.0))
+    if not any(estimates[name].low <= 0 <= estimates[name].high for name in pair):
+        return estimates
+    return estimates | {
+        name: replace(estimates[name], low=min(estimates[name].low, 0.0), high=max(estimates[name].high, 0.0))
         for name in pair
-        if not math.isnan(figures[name].low + figures[name].high)
+        if not math.isnan(estimates[name].low + estimates[name].high)
     }
 
 

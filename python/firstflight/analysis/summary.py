@@ -222,8 +222,8 @@ def _table(
     quantiles: Mapping[str, Quantile] | None = None,
 ) -> Table:
     """The table of these measures and quantiles."""
-    figures = estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {})
-    return made_table(name, title, caption, keys, figures, METRICS)
+    estimated = estimates(as_in_the_scenario(rows, keys), keys, measures, quantiles or {})
+    return made_table(name, title, caption, keys, estimated, METRICS)
 
 
 def made_table(
@@ -236,12 +236,12 @@ def made_table(
 ) -> Table:
     """A table of estimates in the order of `metrics`, whose notes say why a value or an interval is missing."""
     by_name = {metric.name: metric for metric in metrics}
-    figures = sorted(estimated, key=lambda item: list(by_name).index(item[0]["metric"]))
+    cells = sorted(estimated, key=lambda item: list(by_name).index(item[0]["metric"]))
     rows: list[dict[str, Any]] = []
     blank: dict[tuple[str, str], list[str]] = {}
     bare: dict[str, list[str]] = {}
-    alike = tuple(key for key in keys[:-1] if len({place[key] for place, _ in figures}) == 1)
-    for place, of in figures:
+    alike = tuple(key for key in keys[:-1] if len({place[key] for place, _ in cells}) == 1)
+    for place, of in cells:
         metric = place["metric"]
         # The share of a run that met a stall means nothing for other runs.
         low, high = (math.nan, math.nan) if metric == "disturbed" else (of.low, of.high)
@@ -257,7 +257,7 @@ def made_table(
             bare.setdefault(by_name[metric].label, []).append(row)
     notes = [f"No {label.lower()} of {_some(of)}: {why}." for (label, why), of in blank.items()]
     notes += [f"No CI of the {label.lower()} of {_some(of)}: too few rows or replicates." for label, of in bare.items()]
-    if figures and all(of.replicates < 2 for _, of in figures):
+    if cells and all(of.replicates < 2 for _, of in cells):
         notes.append("No CIs: they take two replicates.")
     return Table(
         name,

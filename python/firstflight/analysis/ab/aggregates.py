@@ -1,6 +1,6 @@
 """The same comparison from counts, sums and histograms: of populations too large to keep one row per connection.
 
-The replicate is the unit: the contents of each are merged, exactly and in any order, and a figure is taken from all
+The replicate is the unit: the contents of each are merged, exactly and in any order, and a value is taken from all
 replicates merged. Its interval rests on the delete-one jackknife over replicates with Student's t, which a few
 replicates suffice for, since each holds many connections.
 
@@ -22,7 +22,7 @@ from firstflight.analysis.ab.buckets import Bucket, Correction, judged
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import LEAST_REPLICATES
 from firstflight.analysis.ab.statistic import share_of
-from firstflight.analysis.intervals import FIGURES, Bounds, Estimate, Evidence, jackknifed, possible
+from firstflight.analysis.intervals import COMPARED, Bounds, Estimate, Evidence, jackknifed, possible
 from firstflight.records.schema import GAMMA
 
 Values = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ def of_aggregates(
     if add_bins and _share(statistic) is not None:
         method += "; the width of the bins is added"
     evidence: Evidence | None = None
-    estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
+    estimates = dict.fromkeys(COMPARED, Estimate(math.nan))
     sizes = [len(side.replicates) for side in sides]
     reason = "" if all(side.connections for side in sides) else "no connections"
     units = 0 if reason else sizes[0] if paired else sum(sizes)
@@ -148,7 +148,7 @@ def by_bucket_of_aggregates(
 
 @dataclass(frozen=True)
 class _Side:
-    """One arm. `figure` takes how often each replicate counts, shape (replicates,), and gives value and bin error."""
+    """One arm. `value` takes how often each replicate counts, shape (replicates,), and gives value and bin error."""
 
     replicates: tuple[int, ...]
     sums: Values
@@ -172,7 +172,7 @@ class _Side:
         """The range of the statistic: a time or a share."""
         return (0.0, 1.0 if self.statistic in _RATES else math.inf)
 
-    def figure(self, counted: Values) -> tuple[float, float]:
+    def value(self, counted: Values) -> tuple[float, float]:
         above, below, count = (float(total) for total in counted @ self.sums)
         p = _share(self.statistic)
         if p is None:
@@ -186,13 +186,12 @@ def _share(statistic: str) -> float | None:
 
 
 def _jackknife(baseline: _Side, other: _Side, paired: bool, add_bins: bool) -> Evidence:
-    whole, off = zip(*(side.figure(np.ones(len(side.replicates))) for side in (baseline, other)), strict=True)
+    whole, off = zip(*(side.value(np.ones(len(side.replicates))) for side in (baseline, other)), strict=True)
     without = [
-        np.array([side.figure(counted)[0] for counted in 1 - np.eye(len(side.replicates))])
-        for side in (baseline, other)
+        np.array([side.value(counted)[0] for counted in 1 - np.eye(len(side.replicates))]) for side in (baseline, other)
     ]
     relative = 100 * whole[1] / whole[0] * (off[0] / whole[0] + off[1] / whole[1]) if all(whole) else 0.0
-    widened = dict(zip(FIGURES, (*off, sum(off), relative), strict=True)) if add_bins else None
+    widened = dict(zip(COMPARED, (*off, sum(off), relative), strict=True)) if add_bins else None
     return jackknifed(whole, without, paired, possible(baseline.bounds, other.bounds), widened)
 
 

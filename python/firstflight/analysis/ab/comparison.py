@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from firstflight.analysis.ab.sample import TwoArms
-from firstflight.analysis.intervals import FIGURES, Estimate, Evidence, Spread
+from firstflight.analysis.intervals import COMPARED, Estimate, Evidence, Spread
 
 Verdict = Literal["better", "worse", "no significant difference", "no flows", "too few flows"]
 
@@ -48,7 +48,7 @@ class Comparison:
     @property
     def standard_error(self) -> float:
         """Of the difference; NaN without intervals."""
-        return math.nan if self.evidence is None else self.evidence.figures["difference"].error
+        return math.nan if self.evidence is None else self.evidence.spreads["difference"].error
 
     def at(self, confidence: float) -> Comparison:
         """The same comparison with intervals of another confidence. ValueError without intervals."""
@@ -60,8 +60,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The notebook view: a row for each arm, for the difference and for its percentage."""
         cells = "".join(
-            f"<tr><th>{name}</th><td>{figure.value:.4g}</td><td>{figure.low:.4g} to {figure.high:.4g}</td></tr>"
-            for name, figure in ((name, getattr(self, name)) for name in FIGURES)
+            f"<tr><th>{name}</th><td>{of.value:.4g}</td><td>{of.low:.4g} to {of.high:.4g}</td></tr>"
+            for name, of in ((name, getattr(self, name)) for name in COMPARED)
         )
         head = f"<tr><th>{html.escape(self.statistic)}</th><th>value</th><th>{self.confidence:.0%} interval</th></tr>"
         below = f"{self.units} units, p = {self.p_value:.3g}; {self.method} {self.reason}"

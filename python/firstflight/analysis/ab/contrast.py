@@ -14,13 +14,13 @@ from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, Key, Sums, b
 from firstflight.analysis.ab.sample import ArmRows, Design, TwoArms
 from firstflight.analysis.ab.statistic import Quantile, Statistic, share_of
 from firstflight.analysis.intervals import (
-    FIGURES,
+    COMPARED,
     Bounds,
     Estimate,
     Evidence,
     Percentiles,
     Spread,
-    Studentised,
+    Studentized,
     both,
     jackknifed,
     possible,
@@ -120,7 +120,7 @@ class Arms:
         return sum(blocks.count for blocks in self._blocks)
 
     def spreads(self, drawn: Sequence[Values]) -> dict[str, Spread]:
-        """Each figure with its resamples, from what is `drawn` of each of `sums`: first the sample itself."""
+        """Each value with its resamples, from what is `drawn` of each of `sums`: first the sample itself."""
         sums = np.concatenate([of_arms.of(of_drawn) for of_arms, of_drawn in zip(self.sums, drawn, strict=True)])
         parts = (sums[: self._split], sums[self._split :])
         lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
@@ -133,21 +133,21 @@ class Arms:
         # Quantiles whose arms rank their units alike have equal columns, too.
         equal = alike and values["difference"][0] == 0
         freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
-        figures: dict[str, Spread] = {}
-        for name, drawn_errors in zip(FIGURES, errors, strict=True):
+        spreads: dict[str, Spread] = {}
+        for name, drawn_errors in zip(COMPARED, errors, strict=True):
             free: float = freedom.get(name, min(freedom.values()))
             value, line, error = float(values[name][0]), in_first_order[name], float(drawn_errors[0])
             if equal and name in ("difference", "percent"):
-                figures[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
+                spreads[name] = Studentized(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
             elif not quantiles or (smooth and name in ("difference", "percent")):
-                figures[name] = Studentised(value, error, line[1:] - line[0], drawn_errors[1:], free)
+                spreads[name] = Studentized(value, error, line[1:] - line[0], drawn_errors[1:], free)
             else:
                 free = min(free, *(quantile.freedom for quantile in quantiles))
-                figures[name] = Percentiles(value, error, values[name][1:], free)
-        return figures
+                spreads[name] = Percentiles(value, error, values[name][1:], free)
+        return spreads
 
     def jackknifed(self) -> Evidence:
-        """The figures with each block left out in turn."""
+        """The values with each block left out in turn."""
         base, treat = (statistic.columns.sum(axis=1, keepdims=True) - statistic.columns for statistic in self._made)
         without = (self._made[0].of(base), self._made[1].of(treat))
         values = self.values()
@@ -159,12 +159,12 @@ class Arms:
         return possible(*(statistic.bounds for statistic in self._made))
 
     def values(self) -> dict[str, float]:
-        """The figures alone."""
+        """The values alone."""
         values = (statistic.of(statistic.columns.sum(axis=1, keepdims=True)) for statistic in self._made)
         return {name: float(value[0]) for name, value in both(*values).items()}
 
     def _errors(self, drawn: Sequence[Values], base: Values, treat: Values, *slopes: Values) -> list[Values]:
-        """Of `FIGURES`, from the values of both arms and their derivatives with respect to the sums of each."""
+        """Of `COMPARED`, from the values of both arms and their derivatives with respect to the sums of each."""
         none = np.zeros(slopes[0].shape)
         of_both = np.array([np.concatenate([slopes[0], none]), np.concatenate([none, slopes[1]])])
         parts = [of_both] if self._paired else [of_both[:, : self._split], of_both[:, self._split :]]
@@ -208,10 +208,10 @@ def _comparison(
     units = units_of((baseline.units, other.units), sample.paired)
     if arms is None:
         reason = reason or _lacks_stratum(sample)
-        estimates = dict.fromkeys(FIGURES, Estimate(math.nan))
+        estimates = dict.fromkeys(COMPARED, Estimate(math.nan))
     elif reason:
         values = arms.values()
-        estimates = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
+        estimates = {name: Estimate(values[name], replicates=units[name]) for name in COMPARED}
     else:
         if spreads is None:
             evidence = arms.jackknifed()

@@ -83,8 +83,8 @@ def pilot_of_one_arm(
 def pilot_of(comparison: Comparison) -> Pilot:
     """A pilot from a finished comparison of the same design, however small. ValueError if it has no interval."""
     paired = comparison.evidence is not None and comparison.evidence.paired
-    figures = ["difference"] if paired else ["baseline", "treatment"]
-    deviation = math.hypot(*(_deviation(comparison, figure) for figure in figures))
+    parts = ["difference"] if paired else ["baseline", "treatment"]
+    deviation = math.hypot(*(_deviation(comparison, name) for name in parts))
     units = min(comparison.baseline.replicates, comparison.treatment.replicates)
     return Pilot(comparison.statistic, comparison.baseline.value, deviation, units, paired)
 
@@ -131,11 +131,11 @@ def _reach(power: float, confidence: float) -> float:
     return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(power)
 
 
-def _deviation(comparison: Comparison, figure: str) -> float:
-    """Standard error of a figure times the square root of its units."""
+def _deviation(comparison: Comparison, name: str) -> float:
+    """Standard error of a value times the square root of its units."""
     evidence = comparison.evidence
-    if evidence is None or isinstance(evidence.figures[figure], LeftOut):
+    if evidence is None or isinstance(evidence.spreads[name], LeftOut):
         raise ValueError(f"the pilot has no spread: {comparison.reason or 'it was not resampled'}")
-    if not math.isfinite(error := evidence.figures[figure].error):
+    if not math.isfinite(error := evidence.spreads[name].error):
         raise ValueError("the pilot has no spread: too many did not finish")
-    return error * math.sqrt(getattr(comparison, figure).replicates)
+    return error * math.sqrt(getattr(comparison, name).replicates)
