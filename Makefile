@@ -1,4 +1,4 @@
-# make setup | run | test | test-all | bench | lint | docs | explore | quic | wheel | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | generated | docs | explore | quic | wheel | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 RUST := Cargo.toml Cargo.lock $(shell find crates -path crates/quic -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 RUN := runs/rfc2415
 
-.PHONY: setup run quick test test-all bench lint docs explore quic wheel mutants format pins clean
+.PHONY: setup run quick test test-all bench lint generated docs explore quic wheel mutants format pins clean
 .DELETE_ON_ERROR:
 
 # Two jobs, for setup. What recipes run must not see them: cargo would look for a job server.
@@ -89,6 +89,15 @@ lint: setup
 	$(BIN)/mypy
 	@printf '[mypy]\n[mypy-numpy.*,firstflight]\nfollow_imports = skip\nfollow_imports_for_stubs = True\n' >.venv/stubtest.ini
 	$(BIN)/python -m mypy.stubtest --mypy-config-file .venv/stubtest.ini --ignore-missing-stub firstflight._native
+
+# What is made from the code: tests fail where it is not current. docs/evidence_page.py and docs/pictures.py need runs.
+GENERATED := tcp_fields:python/firstflight/scenario/tcp_fields.py scenario_schema:python/firstflight/scenario.schema.json \
+	api_page:docs/api.md commands_page:docs/commands.md reference_page:docs/reference.md third_party:LICENSE-THIRD-PARTY.md
+generated: setup
+	for made in $(GENERATED); do \
+		$(BIN)/python docs/$${made%:*}.py >.venv/made && cp .venv/made $${made#*:} || exit; done
+	$(BIN)/python docs/keys_page.py
+	UPDATE_LINES=1 $(BIN)/pytest --quiet tests/unit/test_one_ack.py
 
 # The site, in site/: without a network, and strict: a link that leads nowhere or a page without a place fails.
 docs: setup

@@ -96,7 +96,7 @@ def test_every_key_of_a_scenario_is_in_its_page() -> None:
 
 def test_the_tables_of_keys_are_what_the_models_say() -> None:
     program = runpy.run_path(str(DOCS / "keys_page.py"))
-    assert program["page"](KEYS) == KEYS, "run docs/keys_page.py"
+    assert program["page"](KEYS) == KEYS, "make generated"
     blocks = re.findall("<!-- keys: (.*) -->", KEYS)
     told = [program["MODELS"][name] for names in blocks if names not in program["FAMILIES"] for name in names.split()]
     chosen_by = {"kind", "topology", "paths"}
@@ -159,7 +159,7 @@ def _headings(path: Path) -> set[str]:
 )
 def test_a_generated_page_is_what_the_code_says(page: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(DOCS / program))["main"]()
-    assert (DOCS / page).read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+    assert (DOCS / page).read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip(), "make generated"
 
 
 def test_the_api_page_has_every_name_that_a_page_imports_or_calls() -> None:

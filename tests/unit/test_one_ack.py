@@ -22,7 +22,7 @@ def test_each_link_leads_to_the_line_of_its_function() -> None:
         text = LINK.sub(lambda link: f"[`{link['name']}`]({link['file']}#L{line_of(link)})", text)
         PAGE.write_text(text, encoding="utf-8")
     wrong = {link[0]: line_of(link) for link in LINK.finditer(text) if int(link["line"]) != line_of(link)}
-    assert not wrong, "UPDATE_LINES=1 writes these lines again"
+    assert not wrong, "make generated"
     assert len(LINK.findall(text)) > 20
 
 

@@ -102,7 +102,7 @@ def test_the_json_schema_takes_every_scenario_that_is_shipped(path: Path) -> Non
 def test_the_schema_that_is_shipped_is_that_of_the_code() -> None:
     program = [sys.executable, "-W", "error", str(REPOSITORY / "docs" / "scenario_schema.py")]
     printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert printed == SCHEMA.read_text()
+    assert printed == SCHEMA.read_text(), "make generated"
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) ->
 def test_the_fields_of_a_profile_are_those_of_the_code() -> None:
     program = [sys.executable, "-W", "error", str(REPOSITORY / "docs" / "tcp_fields.py")]
     printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert printed == (Path(firstflight.__file__).parent / "scenario" / "tcp_fields.py").read_text()
+    assert printed == (Path(firstflight.__file__).parent / "scenario" / "tcp_fields.py").read_text(), "make generated"
 
 
 def test_every_field_of_a_profile_reads_as_its_type() -> None:
