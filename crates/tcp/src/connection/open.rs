@@ -144,7 +144,7 @@ impl Endpoint {
         let repeated = self.conn.stats.syn_retransmissions;
         // RFC 7323 §4.1: the echo shows which of several copies was acknowledged.
         let age = if repeated > 0 { self.receiver.echoed_age(&self.conn, now, segment) } else { None };
-        let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { repeated };
+        let lost = if self.was_syn_retransmission_spurious(segment) { 0 } else { repeated };
         self.sender.establish(&mut self.conn, now, segment, age, lost);
         self.prepare_path_report();
     }

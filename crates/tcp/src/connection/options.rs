@@ -70,7 +70,7 @@ impl Endpoint {
 
     /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
     // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
-    pub(crate) fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
+    pub(crate) fn was_syn_retransmission_spurious(&self, segment: &Segment) -> bool {
         let echo =
             segment.timestamps.filter(|_| self.conn.handshake.has(feature::TIMESTAMPS)).map(|theirs| theirs.echo);
         self.conn.profile.undo_spurious_syn

@@ -36,7 +36,7 @@ impl Sender {
     ) -> Option<StreamSegment> {
         if let Recovery::Scoreboard(scoreboard) = &self.recovery {
             let may_retransmit = scoreboard.may_retransmit();
-            if self.holds_back_repairs(conn, now) {
+            if self.holds_back_retransmissions(conn, now) {
                 return None;
             }
             if may_retransmit {

@@ -79,7 +79,7 @@ impl DeliveryRate {
     }
 
     /// The segment of this number leaves again.
-    pub fn on_repeated(&mut self, now: Nanos, number: u64, delivered: u32) {
+    pub fn on_retransmitted(&mut self, now: Nanos, number: u64, delivered: u32) {
         let departure = self.departure(now, delivered);
         self.departures[(number - self.first) as usize] = departure;
     }
@@ -200,7 +200,7 @@ mod tests {
         let mut rate = three();
         sample(&mut rate, 100, 1, &[0]);
         rate.pop();
-        rate.on_repeated(150, 2, 1);
+        rate.on_retransmitted(150, 2, 1);
         // Delivered at 100 last, by one that had left at 0.
         assert_eq!(sample(&mut rate, 220, 2, &[2]), Some((1, 150, false)));
     }

@@ -23,7 +23,7 @@ impl Sender {
 
     /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
     #[inline]
-    pub(crate) fn holds_back_repairs(&mut self, conn: &Connection, now: Nanos) -> bool {
+    pub(crate) fn holds_back_retransmissions(&mut self, conn: &Connection, now: Nanos) -> bool {
         match self.extras.pacer() {
             Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
             None => false,

@@ -98,7 +98,7 @@ pub(crate) struct AckSummary {
     /// A segment was acknowledged cumulatively or selectively that was never sent twice, before the episode.
     pub(super) original_delivered: bool,
     /// A segment that was sent twice was acknowledged cumulatively.
-    pub(super) repeated_acknowledged: bool,
+    pub(super) retransmission_acknowledged: bool,
     /// Something was newly acknowledged selectively.
     pub(super) sacked: bool,
     /// A DSACK reports a spurious retransmission.

@@ -143,7 +143,7 @@ impl Sender {
         };
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
-        let waits = !scoreboard.is_repairing()
+        let waits = !scoreboard.is_in_recovery_or_loss()
             && push != Push::One
             && rules.waits(&room, full)
             && (push == Push::Forced || !room.takes_first(first_queued, full));

@@ -77,7 +77,7 @@ enum Mode {
 
 /// The state of recovery at the last acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-enum Repair {
+enum LossRecovery {
     #[default]
     None,
     Recovery,
@@ -121,7 +121,7 @@ pub(crate) struct Bbr {
     restarting: bool,
     /// Window to come back to after a recovery or PROBE_RTT.
     prior_window: Bytes,
-    repair: Repair,
+    recovery: LossRecovery,
     /// In the first round of recovery, as much is sent as is delivered.
     conserving: bool,
     aggregation: Aggregation,
@@ -198,7 +198,7 @@ impl Bbr {
 
 impl CongestionControl for Bbr {
     fn on_start(&mut self, w: &mut Window, now: Nanos, _last_sent_at: Option<Nanos>) {
-        if self.repair == Repair::Loss {
+        if self.recovery == LossRecovery::Loss {
             return;
         }
         self.restarting = true;
@@ -245,7 +245,7 @@ impl CongestionControl for Bbr {
             self.save_window(w);
         }
         w.set_cwnd(self.loss_window);
-        self.repair = Repair::Loss;
+        self.recovery = LossRecovery::Loss;
         self.full_bandwidth = 0;
         self.round_start = true;
     }

@@ -109,7 +109,7 @@ fn the_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the
 }
 
 #[test]
-fn a_timeout_cuts_the_window_and_the_end_of_its_repair_restores_it() {
+fn a_timeout_cuts_the_window_and_the_end_of_its_recovery_restores_it() {
     let mut feed = Feed::steady(1);
     let before = feed.window.cwnd();
     feed.bbr.on_timeout(&mut feed.window, feed.now, Bytes(feed.flight), true);

@@ -1,7 +1,7 @@
 //! BBR's window: the target for data in flight, and the effect of recovery on it.
 
 use super::bandwidth::{BANDWIDTH_SHIFT, scaled_product};
-use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, UNIT};
+use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, LossRecovery, Mode, UNIT};
 use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
@@ -46,28 +46,28 @@ impl Bbr {
 
     /// Remembers a window that is worth coming back to.
     pub(super) fn save_window(&mut self, w: &mut Window) {
-        let cut = self.repair >= Repair::Recovery || self.mode == Mode::ProbeRtt;
+        let cut = self.recovery >= LossRecovery::Recovery || self.mode == Mode::ProbeRtt;
         self.prior_window = if cut { self.prior_window.max(w.cwnd()) } else { w.cwnd() };
     }
 
     /// Follows recovery; true: as much is to be sent as was delivered.
-    fn follow_repair(&mut self, cwnd: &mut Bytes, delivery: &Delivery) -> bool {
+    fn recover_or_restore(&mut self, cwnd: &mut Bytes, delivery: &Delivery) -> bool {
         let supplied = Bytes(delivery.flight_bytes.saturating_add(delivery.newly_delivered_bytes));
         *cwnd = cwnd.saturating_sub(Bytes(delivery.newly_lost_bytes)).max(self.mss);
-        let repair = match delivery {
-            Delivery { in_loss: true, .. } => Repair::Loss,
-            Delivery { in_recovery: true, .. } => Repair::Recovery,
-            _ => Repair::None,
+        let recovery = match delivery {
+            Delivery { in_loss: true, .. } => LossRecovery::Loss,
+            Delivery { in_recovery: true, .. } => LossRecovery::Recovery,
+            _ => LossRecovery::None,
         };
-        if repair == Repair::Recovery && self.repair != Repair::Recovery {
+        if recovery == LossRecovery::Recovery && self.recovery != LossRecovery::Recovery {
             self.conserving = true;
             self.round_end = delivery.delivered_bytes;
             *cwnd = supplied;
-        } else if repair == Repair::None && self.repair != Repair::None {
+        } else if recovery == LossRecovery::None && self.recovery != LossRecovery::None {
             self.conserving = false;
             *cwnd = (*cwnd).max(self.prior_window);
         }
-        self.repair = repair;
+        self.recovery = recovery;
         if self.conserving {
             *cwnd = (*cwnd).max(supplied);
         }
@@ -76,7 +76,7 @@ impl Bbr {
 
     pub(super) fn update_window(&mut self, w: &mut Window, delivery: &Delivery) {
         let mut cwnd = w.cwnd();
-        if delivery.newly_delivered_bytes > 0 && !self.follow_repair(&mut cwnd, delivery) {
+        if delivery.newly_delivered_bytes > 0 && !self.recover_or_restore(&mut cwnd, delivery) {
             self.grow_towards_target(&mut cwnd, delivery);
         }
         if self.mode == Mode::ProbeRtt {

@@ -47,7 +47,7 @@ impl Scoreboard {
             Part::Whole
         };
         let echoed = ack.echo_age.filter(|_| summary.acknowledged).map(timestamps::round_trip);
-        if let Some((rtt, latest)) = times.rtt(flight.now, !summary.repeated_acknowledged, echoed) {
+        if let Some((rtt, latest)) = times.rtt(flight.now, !summary.retransmission_acknowledged, echoed) {
             self.shortest.sample(flight.now, latest);
             summary.sample = RttSample::Each { rtt };
             summary.rtt = Some(latest);
@@ -100,7 +100,7 @@ impl Scoreboard {
                 break;
             }
             if sent.start >= left && !sent.is_sacked() {
-                if !sent.is_repeated() {
+                if !sent.was_retransmitted() {
                     // Delivered out of order without having been retransmitted.
                     *lowest_original = (*lowest_original).min(sent.start);
                     summary.original_delivered |= sent.end() <= self.high;
@@ -141,10 +141,10 @@ impl Scoreboard {
         } else {
             let mut number = self.board.number_after(left);
             while number < self.board.numbers().end && self.board.get(number).end() <= right {
-                if self.board.get(number).is_repeated() {
+                if self.board.get(number).was_retransmitted() {
                     self.undo.on_dsack(right, 1);
                 }
-                self.board.end_repair(number);
+                self.board.end_retransmission(number);
                 number += 1;
             }
         }
@@ -181,8 +181,8 @@ impl Scoreboard {
         {
             taken += 1;
             before = Some(sent);
-            if sent.is_repeated() {
-                summary.repeated_acknowledged = true;
+            if sent.was_retransmitted() {
+                summary.retransmission_acknowledged = true;
             } else if !sent.is_sacked() {
                 times.on_acknowledged(sent.sent_at);
                 lowest_original = lowest_original.min(sent.start);
@@ -199,9 +199,9 @@ impl Scoreboard {
                 self.deliver(summary, 1);
                 // RFC 8985 §6.2 step 2: an acknowledgment that answers a timestamp from before the retransmission is for
                 // the original. Not so of SACKs, as in Linux: they echo the timestamp of the last segment in order.
-                let needless = sent.is_repeated()
+                let is_spurious = sent.was_retransmitted()
                     && ack.echo_age.is_some_and(|age| answers_earlier(flight.now, age, sent.sent_at));
-                if !needless {
+                if !is_spurious {
                     self.rack.advance(flight.now, self.shortest.get(), &sent);
                 }
             }
@@ -226,7 +226,7 @@ impl Scoreboard {
         } else {
             self.take_duplicates(taken, summary);
             // Without SACK an acknowledgment does not distinguish an original from its retransmission.
-            summary.original_delivered &= !summary.repeated_acknowledged;
+            summary.original_delivered &= !summary.retransmission_acknowledged;
         }
     }
 
@@ -301,7 +301,7 @@ impl Scoreboard {
         // it was sent.
         summary.delayed = summary.delivered == 1
             && summary.acknowledged
-            && !(summary.repeated_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
+            && !(summary.retransmission_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
             && ack.ack - ack.prior_una < u64::from(flight.mss)
             && summary.prior_delivered == Some(self.delivered - 1);
         facts.delivery = self.rate_sample(flight, summary, facts.lost);
@@ -326,7 +326,7 @@ impl Scoreboard {
             CaState::Recovery => {
                 if !summary.advanced {
                     self.count_duplicate(summary);
-                } else if self.undo_after_partial(flight, ack, facts) {
+                } else if self.undo_partial(flight, ack, facts) {
                     return Next::Nothing;
                 }
                 if self.undo_by_dsack(flight, facts) {
@@ -389,7 +389,7 @@ impl Scoreboard {
             }
             CaState::Recovery => {
                 self.duplicates = 0;
-                if self.undo_after_repair(flight, ack, facts) {
+                if self.undo_recovery(flight, ack, facts) {
                     return true;
                 }
                 if self.undo.is_armed() {
@@ -472,7 +472,7 @@ impl Scoreboard {
     }
 
     fn try_to_open(&mut self, flight: &Flight<'_>, summary: &AckSummary, facts: &mut Facts) {
-        if !self.any_repeated() {
+        if !self.any_retransmitted() {
             self.undo.first_retransmission = None;
         }
         if summary.echoes_congestion {
@@ -495,7 +495,7 @@ impl Scoreboard {
 
     /// Open, or in disorder as long as something is delivered out of order or repeated.
     pub(super) fn keep_open(&mut self, flight: &Flight<'_>) {
-        let disorder = self.sacked() + self.board.lost() > 0 || self.any_repeated();
+        let disorder = self.sacked() + self.board.lost() > 0 || self.any_retransmitted();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
             self.state = state;
@@ -516,12 +516,12 @@ impl Scoreboard {
     fn allow(&mut self, flight: &Flight<'_>, next: Next) {
         match next {
             Next::Nothing => {}
-            Next::Lost => self.repairing = true,
+            Next::Lost => self.retransmitting = true,
             // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
             Next::New if flight.has_new_data() => self.f_rto.offering = true,
             Next::New => {
                 self.f_rto = FRto::default();
-                self.repairing = true;
+                self.retransmitting = true;
             }
         }
     }

@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 mod mark {
     /// Delivered, says a SACK.
     pub const SACKED: u8 = 1;
-    /// Believed lost (its latest transmission, if `IN_REPAIR` is not set).
+    /// Believed lost (its latest transmission, if `RETRANS_IN_FLIGHT` is not set).
     pub const LOST: u8 = 2;
-    /// Retransmitted, and the retransmission is in flight.
-    pub const IN_REPAIR: u8 = 4;
-    /// Retransmitted at any time.
-    pub const REPEATED: u8 = 8;
+    /// Retransmitted, and the retransmission is in flight (Linux, TCPCB_SACKED_RETRANS).
+    pub const RETRANS_IN_FLIGHT: u8 = 4;
+    /// Retransmitted at any time (Linux, TCPCB_EVER_RETRANS).
+    pub const EVER_RETRANSMITTED: u8 = 8;
     /// The next segment left in the same sk_buff.
     pub const FOLLOWED: u8 = 16;
 }
@@ -50,18 +50,18 @@ impl Sent {
     }
 
     /// A retransmission of it is in flight.
-    pub fn is_in_repair(&self) -> bool {
-        self.marks & mark::IN_REPAIR != 0
+    pub fn is_retrans_in_flight(&self) -> bool {
+        self.marks & mark::RETRANS_IN_FLIGHT != 0
     }
 
     /// It was sent more than once.
-    pub fn is_repeated(&self) -> bool {
-        self.marks & mark::REPEATED != 0
+    pub fn was_retransmitted(&self) -> bool {
+        self.marks & mark::EVER_RETRANSMITTED != 0
     }
 
-    /// Lost, and nothing was done about it yet.
-    pub fn is_unanswered(&self) -> bool {
-        self.marks & (mark::LOST | mark::SACKED | mark::IN_REPAIR) == mark::LOST
+    /// Lost, and not retransmitted since.
+    pub fn needs_retransmission(&self) -> bool {
+        self.marks & (mark::LOST | mark::SACKED | mark::RETRANS_IN_FLIGHT) == mark::LOST
     }
 
     /// The segment after it is in the same sk_buff. What became of one of them alone has divided it (Linux,
@@ -80,18 +80,18 @@ pub(crate) struct Board {
     first: u64,
     /// Records not marked FOLLOWED.
     sk_buffs: u32,
-    /// Records marked SACKED, LOST and IN_REPAIR.
+    /// Records marked SACKED, LOST and RETRANS_IN_FLIGHT.
     sacked: u32,
     lost: u32,
-    in_repair: u32,
+    retrans_out: u32,
     /// Records marked LOST alone: neither delivered since nor retransmitted.
-    unanswered: u32,
+    to_retransmit: u32,
     /// Records with a smaller number are not to be retransmitted (again) now.
     next_lost: u64,
-    /// Records with a smaller number are SACKED, LOST or REPEATED: loss detection need not look at them.
+    /// Records with a smaller number are SACKED, LOST or EVER_RETRANSMITTED: loss detection need not look at them.
     undecided: u64,
     /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
-    repeated: VecDeque<(Nanos, u64)>,
+    retransmitted: VecDeque<(Nanos, u64)>,
     /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
     highest_sacked: SeqNum,
 }
@@ -100,8 +100,8 @@ impl Board {
     /// A new one in the memory of this.
     pub fn emptied(mut self) -> Self {
         self.queue.clear();
-        self.repeated.clear();
-        Self { queue: self.queue, repeated: self.repeated, ..Self::default() }
+        self.retransmitted.clear();
+        Self { queue: self.queue, retransmitted: self.retransmitted, ..Self::default() }
     }
 
     /// Segments sent and not acknowledged cumulatively.
@@ -129,8 +129,8 @@ impl Board {
     }
 
     /// Segments of which a retransmission is in flight.
-    pub fn in_repair(&self) -> u32 {
-        self.in_repair
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
     }
 
     /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
@@ -188,8 +188,8 @@ impl Board {
         self.sk_buffs -= u32::from(sent.marks & mark::FOLLOWED == 0);
         self.sacked -= u32::from(sent.is_sacked());
         self.lost -= u32::from(sent.is_lost());
-        self.in_repair -= u32::from(sent.is_in_repair());
-        self.unanswered -= u32::from(sent.is_unanswered());
+        self.retrans_out -= u32::from(sent.is_retrans_in_flight());
+        self.to_retransmit -= u32::from(sent.needs_retransmission());
         Some(sent)
     }
 
@@ -257,15 +257,15 @@ impl Board {
         self.queue.insert((number + 1 - self.first) as usize, second);
         self.sacked += u32::from(second.is_sacked());
         self.lost += u32::from(second.is_lost());
-        self.in_repair += u32::from(second.is_in_repair());
-        self.unanswered += u32::from(second.is_unanswered());
+        self.retrans_out += u32::from(second.is_retrans_in_flight());
+        self.to_retransmit += u32::from(second.needs_retransmission());
         let moved = |other: u64| other + u64::from(other > number);
         (self.next_lost, self.undecided) = (moved(self.next_lost), moved(self.undecided));
-        let repeated = std::mem::take(&mut self.repeated);
-        for (sent_at, other) in repeated {
-            self.repeated.push_back((sent_at, moved(other)));
+        let retransmitted = std::mem::take(&mut self.retransmitted);
+        for (sent_at, other) in retransmitted {
+            self.retransmitted.push_back((sent_at, moved(other)));
             if other == number {
-                self.repeated.push_back((sent_at, number + 1));
+                self.retransmitted.push_back((sent_at, number + 1));
             }
         }
     }
@@ -278,24 +278,24 @@ impl Board {
         sent.marks = before.marks & !mark::LOST | mark::SACKED;
         // A segment marked lost did not arrive, so its retransmission did. Else (an undo took the loss back) it
         // may have been the original, and the retransmission is still in flight.
-        if before.is_in_repair() && before.is_lost() {
-            sent.marks &= !mark::IN_REPAIR;
-            self.in_repair -= 1;
+        if before.is_retrans_in_flight() && before.is_lost() {
+            sent.marks &= !mark::RETRANS_IN_FLIGHT;
+            self.retrans_out -= 1;
         }
         self.sacked += 1;
         self.lost -= u32::from(before.is_lost());
-        self.unanswered -= u32::from(before.is_unanswered());
+        self.to_retransmit -= u32::from(before.needs_retransmission());
         self.highest_sacked = self.highest_sacked.max(before.end());
     }
 
     /// The retransmission of this segment is not in flight any more: a DSACK named it, or it was long ago.
-    pub fn end_repair(&mut self, number: u64) {
+    pub fn end_retransmission(&mut self, number: u64) {
         let sent = self.get_mut(number);
-        if sent.is_in_repair() {
-            sent.marks &= !mark::IN_REPAIR;
-            let unanswered = sent.is_unanswered();
-            self.in_repair -= 1;
-            self.unanswered += u32::from(unanswered);
+        if sent.is_retrans_in_flight() {
+            sent.marks &= !mark::RETRANS_IN_FLIGHT;
+            let to_retransmit = sent.needs_retransmission();
+            self.retrans_out -= 1;
+            self.to_retransmit += u32::from(to_retransmit);
             self.next_lost = self.next_lost.min(number);
         }
     }
@@ -304,18 +304,18 @@ impl Board {
     pub fn mark_lost(&mut self, number: u64) -> NewlyLost {
         let sent = self.get_mut(number);
         let before = *sent;
-        if before.is_sacked() || before.is_lost() && !before.is_in_repair() {
+        if before.is_sacked() || before.is_lost() && !before.is_retrans_in_flight() {
             return NewlyLost::NONE;
         }
         if before.is_lost() {
             // Its retransmission is lost as well.
-            sent.marks &= !mark::IN_REPAIR;
-            self.in_repair -= 1;
+            sent.marks &= !mark::RETRANS_IN_FLIGHT;
+            self.retrans_out -= 1;
         } else {
             sent.marks |= mark::LOST;
             self.lost += 1;
         }
-        self.unanswered += u32::from(self.get(number).is_unanswered());
+        self.to_retransmit += u32::from(self.get(number).needs_retransmission());
         self.next_lost = self.next_lost.min(number);
         NewlyLost { segments: 1, retransmissions: u32::from(before.is_lost()) }
     }
@@ -326,7 +326,7 @@ impl Board {
             sent.marks &= !mark::LOST;
         }
         self.lost = 0;
-        self.unanswered = 0;
+        self.to_retransmit = 0;
         self.undecided = self.first;
     }
 
@@ -334,8 +334,8 @@ impl Board {
     pub fn forget_sacks(&mut self) {
         for sent in &mut self.queue {
             if sent.is_sacked() {
-                self.in_repair -= u32::from(sent.is_in_repair());
-                sent.marks &= !(mark::SACKED | mark::IN_REPAIR);
+                self.retrans_out -= u32::from(sent.is_retrans_in_flight());
+                sent.marks &= !(mark::SACKED | mark::RETRANS_IN_FLIGHT);
             }
         }
         self.sacked = 0;
@@ -346,13 +346,13 @@ impl Board {
     /// The number of the next segment to retransmit: the first lost one whose loss has not been answered.
     #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
-        if self.unanswered == 0 {
+        if self.to_retransmit == 0 {
             return None;
         }
         let numbers = self.numbers();
         let mut number = self.next_lost.max(numbers.start);
         while number < numbers.end {
-            if self.get(number).is_unanswered() {
+            if self.get(number).needs_retransmission() {
                 self.next_lost = number;
                 return Some(number);
             }
@@ -365,29 +365,29 @@ impl Board {
     /// The number of the first segment below a SACK that was neither delivered nor retransmitted.
     pub fn next_hole(&self) -> Option<u64> {
         let below_sack = self.queue.iter().take_while(|sent| sent.end() <= self.highest_sacked);
-        let hole = below_sack.enumerate().find(|(_, sent)| sent.marks & (mark::SACKED | mark::REPEATED) == 0);
+        let hole = below_sack.enumerate().find(|(_, sent)| sent.marks & (mark::SACKED | mark::EVER_RETRANSMITTED) == 0);
         hole.map(|(index, _)| self.first + index as u64)
     }
 
-    /// This segment is retransmitted, because it is lost or as a probe (which does not count as a retransmission).
-    pub fn repeat(&mut self, now: Nanos, number: u64, delivered: u32, as_repair: bool) {
+    /// This segment is retransmitted, because it is lost or as a probe, which does not count as a retransmission.
+    pub fn retransmit(&mut self, now: Nanos, number: u64, delivered: u32, of_lost: bool) {
         let sent = self.get_mut(number);
         sent.sent_at = now;
         sent.delivered = delivered;
-        let newly_in_repair = as_repair && !sent.is_in_repair();
-        let answered = as_repair && sent.is_unanswered();
-        sent.marks |= mark::REPEATED;
-        self.unanswered -= u32::from(answered);
+        let newly_in_flight = of_lost && !sent.is_retrans_in_flight();
+        let answered = of_lost && sent.needs_retransmission();
+        sent.marks |= mark::EVER_RETRANSMITTED;
+        self.to_retransmit -= u32::from(answered);
         let sent = self.get_mut(number);
-        if newly_in_repair {
-            sent.marks |= mark::IN_REPAIR;
-            self.in_repair += 1;
+        if newly_in_flight {
+            sent.marks |= mark::RETRANS_IN_FLIGHT;
+            self.retrans_out += 1;
         }
         // Without SACK nothing checks these for loss.
-        while self.repeated.front().is_some_and(|&(_, number)| number < self.first) {
-            self.repeated.pop_front();
+        while self.retransmitted.front().is_some_and(|&(_, number)| number < self.first) {
+            self.retransmitted.pop_front();
         }
-        self.repeated.push_back((now, number));
+        self.retransmitted.push_back((now, number));
     }
 
     /// Calls `decide` for the segments that loss detection has to look at in the order in which they left, originals
@@ -399,7 +399,7 @@ impl Board {
         let mut decided = true;
         while number < numbers.end {
             let sent = *self.get(number);
-            if sent.marks & (mark::SACKED | mark::LOST | mark::REPEATED) == 0 {
+            if sent.marks & (mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED) == 0 {
                 match decide(&sent) {
                     Judgement::Lost => newly_lost.add(self.mark_lost(number)),
                     Judgement::Wait => decided = false,
@@ -411,22 +411,22 @@ impl Board {
                 self.undecided = number;
             }
         }
-        newly_lost.add(self.mark_repeated_losses(decide));
+        newly_lost.add(self.mark_lost_retransmissions(decide));
         newly_lost
     }
 
-    fn mark_repeated_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> NewlyLost {
+    fn mark_lost_retransmissions(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> NewlyLost {
         let mut newly_lost = NewlyLost::NONE;
         let mut index = 0;
-        while let Some(&(sent_at, number)) = self.repeated.get(index) {
+        while let Some(&(sent_at, number)) = self.retransmitted.get(index) {
             let current = number >= self.first && {
                 let sent = self.get(number);
-                sent.sent_at == sent_at && !sent.is_sacked() && (sent.is_in_repair() || !sent.is_lost())
+                sent.sent_at == sent_at && !sent.is_sacked() && (sent.is_retrans_in_flight() || !sent.is_lost())
             };
             if !current {
                 // Stale ones mostly stand in front, where they can be dropped.
                 if index == 0 {
-                    self.repeated.pop_front();
+                    self.retransmitted.pop_front();
                 } else {
                     index += 1;
                 }
@@ -436,7 +436,7 @@ impl Board {
             match decide(&sent) {
                 Judgement::Lost => {
                     newly_lost.add(self.mark_lost(number));
-                    self.repeated.remove(index);
+                    self.retransmitted.remove(index);
                 }
                 Judgement::Wait => index += 1,
                 Judgement::Stop => break,
@@ -487,7 +487,7 @@ mod tests {
         for number in [0, 1] {
             board.mark_lost(number);
         }
-        board.repeat(9, 1, 0, true);
+        board.retransmit(9, 1, 0, true);
         board.mark_sacked(2);
         board
     }
@@ -498,7 +498,7 @@ mod tests {
             let mut board = board();
             let start = board.get(number).start;
             board.split(number, start + 30);
-            let counts = [board.len(), board.sacked, board.lost, board.in_repair];
+            let counts = [board.len(), board.sacked, board.lost, board.retrans_out];
             assert_eq!(counts, expected, "segment {number}");
             let parts = [number, number + 1].map(|part| (board.get(part).start, board.get(part).length));
             assert_eq!(parts, [(start, 30), (start + 30, 70)]);
@@ -510,9 +510,9 @@ mod tests {
         let mut board = board();
         assert_eq!(board.next_lost(), Some(0));
         board.split(0, 1_040);
-        board.repeat(11, 0, 0, true);
+        board.retransmit(11, 0, 0, true);
         assert_eq!(board.next_lost(), Some(1), "the second part of segment 0");
-        board.repeat(12, 1, 0, true);
+        board.retransmit(12, 1, 0, true);
         assert_eq!(board.next_lost(), None, "segment 1 is retransmitted");
         let lost = board.mark_losses(|sent| if sent.sent_at == 9 { Judgement::Lost } else { Judgement::Wait });
         assert_eq!((lost.segments, board.next_lost()), (1, Some(2)), "it is segment 2 now, and lost again");

@@ -64,7 +64,7 @@ pub(crate) struct Scoreboard {
     rate: Option<DeliveryRate>,
     pub train: Train,
     /// Lost segments may be sent as cwnd allows.
-    repairing: bool,
+    retransmitting: bool,
     /// A tail loss probe is due, independent of cwnd.
     probing: bool,
     /// The sender's, which recovery does not touch. It lies here because only a sender with a scoreboard has a use for
@@ -94,7 +94,7 @@ impl Scoreboard {
         info.min_rtt_ns = self.shortest_rtt();
         info.sacked = self.sacked();
         info.lost = self.board.lost();
-        info.retransmitted = self.board.in_repair();
+        info.retransmitted = self.board.retrans_out();
         info.reordering = self.reordering;
         info.reordering_seen = self.reordering_seen;
         info.delivered = self.delivered;
@@ -144,7 +144,7 @@ impl Scoreboard {
     }
 
     /// Fast recovery, or the recovery after a timeout.
-    pub fn is_repairing(&self) -> bool {
+    pub fn is_in_recovery_or_loss(&self) -> bool {
         self.state >= CaState::Recovery
     }
 
@@ -161,7 +161,7 @@ impl Scoreboard {
     /// Segments in flight.
     // RFC 6675 §4, SetPipe, as Linux counts it: sent, less delivered, less lost, plus retransmitted.
     pub fn in_flight(&self) -> u32 {
-        self.board.len() + self.board.in_repair() - (self.sacked() + self.board.lost()).min(self.board.len())
+        self.board.len() + self.board.retrans_out() - (self.sacked() + self.board.lost()).min(self.board.len())
     }
 
     /// Segments that count against cwnd when new data is to be sent.
@@ -228,7 +228,7 @@ impl Scoreboard {
 
     /// True if something may have to be retransmitted.
     pub fn may_retransmit(&self) -> bool {
-        self.probing || self.repairing
+        self.probing || self.retransmitting
     }
 
     /// The next segment that may be retransmitted now: its number, its state, and whether it is a probe of the tail.
@@ -241,7 +241,7 @@ impl Scoreboard {
             let last = self.fit(flight, edge, last)?;
             return Some((last, *self.board.get(last), true));
         }
-        if !self.repairing {
+        if !self.retransmitting {
             return None;
         }
         // RFC 6675 §5 step 4.3: the first segment presumed lost leaves when recovery begins, whatever the window says
@@ -249,7 +249,7 @@ impl Scoreboard {
         let first = self.state == CaState::Recovery && !self.reduction.has_sent();
         let next = if first || self.in_flight() < flight.cwnd / flight.mss { self.next_of_holes(flight) } else { None };
         let next = next.and_then(|number| self.fit(flight, edge, number));
-        self.repairing = next.is_some();
+        self.retransmitting = next.is_some();
         next.map(|number| (number, *self.board.get(number), false))
     }
 
@@ -295,10 +295,10 @@ impl Scoreboard {
     }
 
     /// A segment leaves again, as a retransmission or as a probe.
-    fn repeat(&mut self, now: Nanos, number: u64, as_repair: bool) {
-        self.board.repeat(now, number, self.delivered, as_repair);
+    fn retransmit(&mut self, now: Nanos, number: u64, of_lost: bool) {
+        self.board.retransmit(now, number, self.delivered, of_lost);
         if let Some(rate) = &mut self.rate {
-            rate.on_repeated(now, number, self.delivered);
+            rate.on_retransmitted(now, number, self.delivered);
         }
     }
 
@@ -307,7 +307,7 @@ impl Scoreboard {
     pub fn limit_by_application(&mut self, window_segments: u32) {
         let (delivered, in_flight) = (self.delivered, self.in_flight());
         if let Some(rate) = &mut self.rate {
-            if in_flight < window_segments && self.board.lost() <= self.board.in_repair() {
+            if in_flight < window_segments && self.board.lost() <= self.board.retrans_out() {
                 rate.limit_by_application(delivered, in_flight);
             }
         }
@@ -316,7 +316,7 @@ impl Scoreboard {
     /// A lost segment was retransmitted; returns the action on the timer.
     pub fn on_retransmitted(&mut self, flight: &Flight<'_>, number: u64) -> SetTimer {
         let is_first = number == self.board.numbers().start;
-        self.repeat(flight.now, number, true);
+        self.retransmit(flight.now, number, true);
         self.undo.on_retransmission(flight.now);
         if !is_first || self.timer == Timer::Reordering {
             return SetTimer::Keep;

@@ -33,7 +33,7 @@ impl Rack {
     #[inline]
     pub fn advance(&mut self, now: Nanos, min_rtt: Option<Nanos>, sent: &Sent) {
         let rtt = now - sent.sent_at;
-        if sent.is_repeated() && min_rtt.is_none_or(|shortest| rtt < shortest) {
+        if sent.was_retransmitted() && min_rtt.is_none_or(|shortest| rtt < shortest) {
             return;
         }
         self.advanced = true;
@@ -60,7 +60,7 @@ impl Rack {
     }
 
     /// A recovery ended that was not spurious.
-    pub fn on_repaired(&mut self) {
+    pub fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 

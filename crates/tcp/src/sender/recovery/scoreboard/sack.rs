@@ -92,7 +92,7 @@ pub(super) fn count_losses(board: &mut Board, threshold: u32, mss: u32, begins: 
     }
     let enough_duplicates = begins && board.sacked() >= threshold;
     let mut lost = NewlyLost::NONE;
-    if enough_duplicates && !board.get(numbers.start).is_in_repair() {
+    if enough_duplicates && !board.get(numbers.start).is_retrans_in_flight() {
         lost = board.mark_lost(numbers.start);
     }
     let enough = u64::from(threshold - 1) * u64::from(mss);
@@ -112,10 +112,10 @@ pub(super) fn count_losses(board: &mut Board, threshold: u32, mss: u32, begins: 
     let below = board.get(number).start;
     // A retransmission that is lost shows by the timeout alone; a segment that was a probe, or whose retransmission was
     // undone, is as any other. Those did not leave in the order of the stream.
-    lost.add(board.mark_losses(|sent| match (sent.end() > below, sent.is_repeated()) {
+    lost.add(board.mark_losses(|sent| match (sent.end() > below, sent.was_retransmitted()) {
         (true, false) => Judgement::Stop,
         (true, true) => Judgement::Wait,
-        (false, _) if sent.is_in_repair() => Judgement::Wait,
+        (false, _) if sent.is_retrans_in_flight() => Judgement::Wait,
         (false, _) => Judgement::Lost,
     }));
     lost

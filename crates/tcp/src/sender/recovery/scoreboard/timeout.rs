@@ -37,7 +37,7 @@ impl Scoreboard {
         // RFC 5682 §2.1 step 1, and Linux: again for repeated timeouts.
         self.f_rto =
             FRto { running: flight.profile.recovery.scoreboard().f_rto && (fresh || repeated), offering: false };
-        self.repairing = true;
+        self.retransmitting = true;
         self.timer = Timer::Retransmission;
     }
 
@@ -55,7 +55,7 @@ impl Scoreboard {
         for number in numbers.clone() {
             let sent = *self.board.get(number);
             if sent.is_sacked() {
-                self.board.end_repair(number);
+                self.board.end_retransmission(number);
                 continue;
             }
             // RFC 8985 §6.4: data sent less than an RTT ago may still be in flight.
@@ -63,7 +63,7 @@ impl Scoreboard {
             if number == numbers.start || !recent {
                 facts.lose(self.board.mark_lost(number).segments, flight.mss);
                 // The retransmission of something that did not count as lost (any more) is lost with it.
-                self.board.end_repair(number);
+                self.board.end_retransmission(number);
             }
         }
     }
@@ -84,7 +84,7 @@ impl Scoreboard {
             return next;
         }
         if recovered {
-            self.undo_after_repair(flight, ack, facts);
+            self.undo_recovery(flight, ack, facts);
             return Next::Nothing;
         }
         if !self.sack {

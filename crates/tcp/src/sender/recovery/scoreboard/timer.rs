@@ -41,7 +41,7 @@ impl Scoreboard {
                     facts.rule = CwndRule::Reduce { segments: 1 };
                 }
             }
-            self.repairing = true;
+            self.retransmitting = true;
         }
         facts.timer = self.restart_timer(flight);
     }
@@ -73,7 +73,7 @@ impl Scoreboard {
         if flight.profile.recovery.scoreboard().timer_restart {
             return restarted;
         }
-        let front = self.board.front().filter(|front| !front.is_unanswered());
+        let front = self.board.front().filter(|front| !front.needs_retransmission());
         let counted = front.map(|front| front.sent_at.saturating_add(rto)).filter(|&deadline| deadline > flight.now);
         counted.unwrap_or(restarted)
     }
@@ -117,7 +117,7 @@ impl Scoreboard {
     /// The probe was sent, as a retransmission of this segment or as new data; returns the action on the timer.
     pub fn on_probe_sent(&mut self, flight: &Flight<'_>, retransmitted: Option<u64>) -> SetTimer {
         if let Some(number) = retransmitted {
-            self.repeat(flight.now, number, false);
+            self.retransmit(flight.now, number, false);
         }
         self.probe = Probe { end: Some(flight.snd.nxt), is_repetition: retransmitted.is_some() };
         self.probing = false;

@@ -27,7 +27,7 @@ impl Scoreboard {
             (Some(first), Some(age)) => answers_earlier(flight.now, age, first),
             // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
             // SACK, the recovery is over and only waits for something beyond it to be acknowledged (`must_stay`).
-            (None, _) => !self.any_repeated() && (self.sack || flight.snd.una < self.high),
+            (None, _) => !self.any_retransmitted() && (self.sack || flight.snd.una < self.high),
             (Some(_), None) => false,
         }
     }
@@ -42,12 +42,12 @@ impl Scoreboard {
     // a DSACK of that one must not count as an explanation of a recovery.
     pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
         let probe = u32::from(self.probe.is_repetition());
-        self.undo.begin_episode(flight.snd.una, self.board.in_repair() + probe);
+        self.undo.begin_episode(flight.snd.una, self.board.retrans_out() + probe);
     }
 
-    /// True if the first segment in flight is a retransmission.
-    pub(super) fn any_repeated(&self) -> bool {
-        self.board.in_repair() > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())
+    /// A retransmission is in flight, or of the first segment one was (Linux, tcp_any_retrans_done).
+    pub(super) fn any_retransmitted(&self) -> bool {
+        self.board.retrans_out() > 0 || self.board.front().is_some_and(|sent| sent.was_retransmitted())
     }
 
     /// Undoes the episode.
@@ -62,11 +62,11 @@ impl Scoreboard {
     }
 
     /// Everything up to `high` is acknowledged in recovery or after a timeout. True if the state may not be left yet.
-    pub(super) fn undo_after_repair(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
+    pub(super) fn undo_recovery(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         if self.may_undo(flight, ack) {
             self.undo(facts, false);
         } else {
-            self.rack.on_repaired();
+            self.rack.on_recovered();
         }
         if self.must_stay(flight) {
             return true;
@@ -80,7 +80,7 @@ impl Scoreboard {
     // RFC 6582 §3.2 step 2: "recover".
     fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
         let stays = !self.sack && flight.snd.una == self.high;
-        if stays && !self.any_repeated() {
+        if stays && !self.any_retransmitted() {
             self.undo.first_retransmission = None;
         }
         stays
@@ -98,7 +98,7 @@ impl Scoreboard {
 
     /// A partial acknowledgment in recovery echoes an original: its data was late, not lost. True if the
     /// rest of recovery must not act on this acknowledgment.
-    pub(super) fn undo_after_partial(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
+    pub(super) fn undo_partial(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
             return false;
         }
@@ -107,10 +107,10 @@ impl Scoreboard {
             self.note_reordering(flight.mss, ack.prior_una, highest);
         }
         // Retransmissions are still in flight: they will arrive as duplicates, and show more.
-        if self.board.in_repair() > 0 {
+        if self.board.retrans_out() > 0 {
             return true;
         }
-        if !self.any_repeated() {
+        if !self.any_retransmitted() {
             self.undo.first_retransmission = None;
         }
         self.undo(facts, true);
