@@ -271,7 +271,7 @@ def _groups(measured: Measurements, case: str) -> Iterator[UserGroup]:
                 )
 
 
-SENT_AGAIN, LOST_FIRST, TIMED_OUT = (
+RETRANSMITTED, LOST_FIRST, TIMED_OUT = (
     "retransmitted segments",
     "responses that lose in the first flight",
     "responses with a timeout",
@@ -283,7 +283,7 @@ def _costs(measured: Measurements) -> Iterator[Cost]:
     for place, case in enumerate(measured.cases):
         for window in measured.candidates:
             again = measured.rate(case, window, "retransmissions", "segments_sent")
-            yield Cost(case, window, SENT_AGAIN, *_percents(again))
+            yield Cost(case, window, RETRANSMITTED, *_percents(again))
             if place == 0:
                 for name, flag in ((LOST_FIRST, "lost_in_first_flight"), (TIMED_OUT, "timed_out")):
                     yield Cost(case, window, name, *_percents(measured.share(case, window, flag)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.advice import RETRANSMITTED, Advice
 from firstflight.advise.experiment import EACH, Experiment, scenario
 from firstflight.advise.measure import STATISTICS
 from firstflight.advise.words import from_to
@@ -171,7 +171,7 @@ def _bucket_panel(dimension: str, buckets: list[dict[str, Any]], width: float, d
 def _cost(advice: Advice) -> Figure | None:
     """One panel per case, each with the reference case's line behind it."""
     cases = [case.name for case in advice.cases]
-    costs = [cost for cost in advice.costs if cost.name == SENT_AGAIN]
+    costs = [cost for cost in advice.costs if cost.name == RETRANSMITTED]
     # Of the current window that of the first candidate's pairs.
     percents = {(cost.case, advice.current.window): cost.current_percent.value for cost in reversed(costs)}
     percents |= {(cost.case, cost.initial_window): cost.candidate_percent.value for cost in costs}

@@ -165,21 +165,21 @@ def _digest(path: Path) -> str:
         raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
 
 
-def check_directory(directory: Path, request: AdviceRequest) -> None:
-    """RequestError if `directory` holds the advice of another request."""
+def windows_before(directory: Path, request: AdviceRequest) -> set[int]:
+    """The windows that were asked for in `directory` before. RequestError if it holds the advice of another request."""
     path = directory / REQUEST
     if not path.exists():
-        return
+        return set()
     try:
         saved_request = json.loads(read_text(path))
         identity = dict(saved_request["identity"])
-        {int(window) for window in saved_request["windows"]}
+        windows_there = {int(window) for window in saved_request["windows"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f'"{path}" is damaged; choose another --out or add --set-aside') from None
     new_identity = request.identity()
     differing = [name for name in new_identity if identity.get(name) != new_identity[name]]
     if not differing:
-        return
+        return windows_there
     if "digest" in differing:
         what = (
             f"the flows of {identity.get('flows')}"
@@ -195,12 +195,6 @@ def check_directory(directory: Path, request: AdviceRequest) -> None:
     raise RequestError(
         f'"{directory}" holds the advice of another request: {what}; choose another --out, or add --set-aside'
     )
-
-
-def simulated(directory: Path) -> set[int]:
-    """The windows that were asked for in `directory` before, whose own `check_directory` it has passed."""
-    path = directory / REQUEST
-    return set(json.loads(read_text(path))["windows"]) if path.exists() else set()
 
 
 def remember(directory: Path, request: AdviceRequest, every: set[int]) -> None:

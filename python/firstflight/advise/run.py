@@ -90,8 +90,7 @@ def advise(
     chain = asked.chain
     directory = Path(out)
     try:
-        request.check_directory(directory, asked)
-        before = request.simulated(directory)
+        before = request.windows_before(directory, asked)
     except RequestError:
         if not set_aside:
             raise

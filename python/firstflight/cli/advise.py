@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firstflight.advise import DEFAULT_HARM, advise
-from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.advice import RETRANSMITTED, Advice
 from firstflight.advise.certificates import Certificates
 from firstflight.advise.request import DEFAULT_CONNECTIONS, DEFAULT_WINDOWS
 from firstflight.advise.words import stopped_by
@@ -115,7 +115,7 @@ def lines(advice: Advice) -> list[str]:
     ]
     reference = advice.cases[0].name
     output.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all cases")
-    again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, reference)}
+    again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.case) == (RETRANSMITTED, reference)}
     for place, window in enumerate(advice.candidates):
         changes = {
             gain.statistic: gain.change_percent
