@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firstflight.engines.emulate import campaign
+from firstflight.engines.emulate import self_check
 from firstflight.scenario import Scenario
 from small import SMALL, Answer
 
@@ -40,8 +40,8 @@ def power_stays_on() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests judge counts, order and rounds, on machines with other work: a self-check lets them be late for that."""
-    monkeypatch.setattr(campaign, "RTT_TOLERANCE_S", 0.05)
-    monkeypatch.setattr(campaign, "RATE_TOLERANCE", 0.1)
+    monkeypatch.setattr(self_check, "RTT_TOLERANCE_S", 0.05)
+    monkeypatch.setattr(self_check, "RATE_TOLERANCE", 0.1)
 
 
 @pytest.fixture

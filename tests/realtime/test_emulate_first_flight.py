@@ -8,7 +8,7 @@ import pytest
 from emulations import FAR, cell, download, never_early, rounds, skip_unless_possible
 from firstflight import Cell
 from firstflight.engines import simulate
-from firstflight.engines.emulate import campaign
+from firstflight.engines.emulate import campaign, self_check
 from firstflight.errors import SelfCheckError
 from firstflight.records.schema import conforms
 
@@ -173,15 +173,15 @@ def test_a_self_check_tries_again_where_the_path_loses_packets_and_then_says_tha
 
     def attempt(number: int) -> None:
         tries.append(number)
-        raise campaign._LostError("the path lost 1 packets")
+        raise self_check._LostError("the path lost 1 packets")
 
-    assert campaign._tried(attempt) == {"not_checked": "the path lost 1 packets"}
+    assert self_check._tried(attempt) == {"not_checked": "the path lost 1 packets"}
     # Of the same replicate the same packets would be lost.
     assert tries == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_self_check_that_fails_stops_the_run_with_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "RTT_TOLERANCE_S", -0.001)
+    monkeypatch.setattr(self_check, "RTT_TOLERANCE_S", -0.001)
     with pytest.raises(
         SelfCheckError, match=r"self-check of node\[1\] and node\[0\]: the round trip should be"
     ) as caught:

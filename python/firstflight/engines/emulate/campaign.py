@@ -4,43 +4,33 @@ Compared cells must have the same background load, so a group of such cells shar
 replicates are interleaved (A B A B). Every measurement follows the same order: settings (set and read back), metrics
 forgotten, links as new, applications, connections closed, nothing in flight, counters taken.
 
-Before a campaign a self-check shows that the testbed follows its settings. If not, nothing is measured. For each cell's
-settings one captured connection whose first flight must be exactly N segments, each of full size, into a receive window
-that has room for them; a round trip within 1 ms of the scenario's, and a train of packets whose rate is within 0.5% of
-it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent. A try in which the
-path lost a packet, as the scenario wants it, shows nothing about the machine.
+Before a campaign a self-check shows that the testbed follows its settings. If not, nothing is measured.
 """
 
 import copy
 import json
-import math
 import ssl
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from functools import cache, partial
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from firstflight import _native
-from firstflight.engines.emulate import quic
+from firstflight.engines.emulate import quic, self_check
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, beyond_calibration, refuse_losses
-from firstflight.engines.emulate.kernel import KernelSettings, segment_bytes
+from firstflight.engines.emulate.kernel import KernelSettings
 from firstflight.engines.emulate.lab import Lab
-from firstflight.engines.emulate.layout import Layout, lay_out, queue_limit, refuse_links
+from firstflight.engines.emulate.layout import Layout, lay_out, refuse_links
 from firstflight.engines.emulate.prepared import Prepared, has_ml_dsa, prepare
-from firstflight.engines.emulate.records import CapturedConnection, CellRecords, Replicate
+from firstflight.engines.emulate.records import CellRecords, Replicate
 from firstflight.engines.emulate.start import PROGRAMS, Inside, search_path, version_of
-from firstflight.errors import MachineError, SelfCheckError
+from firstflight.errors import MachineError
 from firstflight.records.machine import usable_cpus
 from firstflight.records.schema import first_transfers
 from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.applications import FileTransfer
-from firstflight.scenario.scenario import IP_HEADER_BYTES
 from firstflight.temporary import temporary_directory
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
@@ -49,32 +39,6 @@ _QUIET_S = 10.0
 _ANSWER_S = 20.0
 # See `jobs`.
 _BEARS_NEIGHBORS_BPS = 10e6
-
-# Of the self-check.
-RTT_TOLERANCE_S = 1e-3
-RATE_TOLERANCE = 0.005
-_AGAIN = "; if the machine is busy, run the same command again later"
-# With these a link has no rate that a train of packets shows.
-_NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "impairments"}
-# With these it cannot be said when a single packet arrives, only before when it does not.
-_NO_STEADY_TIME = {"rate_schedule", "impairments"}
-# A stall of the machine spoils a check as it spoils a transfer; a wrong setting spoils all.
-_TRIES = 6
-# Before the second try, and twice as long before each further one: a machine that is busy for seconds must not end a
-# campaign of an hour.
-_FIRST_PAUSE_S = 0.25
-# TCP headers: on a SYN-ACK 20 bytes of options, on an ACK with timestamps 12.
-_SYN_ACK_BYTES = 20 + 20
-_ACK_BYTES = 20 + 12
-_MOST_TRAIN_BYTES = 1500
-_TRAIN_PACKETS = 101
-# A slow link's train is short enough to last no longer, and one into a short queue has no more packets than it holds:
-# of such there are more.
-_TRAIN_LASTS_S = 0.05
-_FEWEST_TRAINS, _MOST_TRAINS = 4, 30
-_PACKETS = 200
-# How long after it should have come a train's last packet is waited for, and then the testbed's answer.
-_TRAIN_WAIT_S, _TRAIN_ANSWER_S = 2.0, 30.0
 
 OnReplicates = Callable[[Cell, int], None]
 
@@ -104,7 +68,7 @@ def run_together(
         campaign = Campaign(lab, layout, seed)
         campaign.configure(prepared[0][0])
         campaign.warm_up(prepared[0][0])
-        checked = check(campaign, [by_turn[0] for by_turn in prepared])
+        checked = self_check.check(campaign, [by_turn[0] for by_turn in prepared])
         for turn in range(max(replicates)):
             for by_turn, kept in zip(prepared, records, strict=True):
                 if turn < len(by_turn):
@@ -331,206 +295,3 @@ def _from_first_packet(tables: dict[str, pl.DataFrame], scenario: Scenario) -> d
         "segments": tables["segments"].with_columns(times),
         "crossings": tables["crossings"].with_columns(times),
     }
-
-
-def check(campaign: Campaign, cells: Sequence[Prepared]) -> dict[str, Any]:
-    """The measurement, for the provenance. SelfCheckError gives the measured and the expected value."""
-    checks: dict[str, Any] = {}
-    done: list[dict[str, Any]] = []
-    for cell in cells:
-        settings = {"hosts": cell.hosts, "servers": cell.servers}
-        if settings in done:
-            continue
-        done.append(settings)
-        campaign.configure(cell)
-        first = next((entry["number"] for entry in cell.applications if entry["name"] in cell.profiles), None)
-        for application in cell.applications:
-            # All arms of the first that is TCP.
-            if application["number"] == first:
-                checks[f"first_flight_{len(checks) + 1}"] = _tried(partial(_first_flight, campaign, cell, application))
-    checks["rate"] = _tried(lambda number: _rate(campaign))
-    return {"self_check": checks}
-
-
-class _LostError(SelfCheckError):
-    """The path lost packets of the try."""
-
-
-def _tried(attempt: Callable[[int], Any]) -> Any:
-    """What an attempt comes to; its argument is its number, as a replicate's, so that other losses are drawn."""
-    for number in range(_TRIES):
-        is_last = number == _TRIES - 1
-        try:
-            return attempt(number)
-        except _LostError as error:
-            if is_last:
-                return {"not_checked": str(error)}
-        except (MachineError, SelfCheckError):
-            if is_last:
-                raise
-            time.sleep(_FIRST_PAUSE_S * 2**number)
-    raise AssertionError
-
-
-def _first_flight(campaign: Campaign, cell: Prepared, application: dict[str, Any], number: int) -> dict[str, Any]:
-    index, client = application["clients"][0]
-    server = campaign.layout.placements[application["number"]].servers_of(index)[0]
-    receiver, profile = cell.profiles[application["name"]]
-    full = segment_bytes({name: min(profile[name], receiver[name]) for name in ("mss_bytes", "timestamps")})
-    expected = cell.windows[application["name"]]
-    growth = receiver["receive_window_growth"]
-    # A receiver's first window has room for so many: a larger initial window sends no others.
-    room = int(receiver["receive_window_bytes"] if growth is None else growth["initial_bytes"]) // full
-    connection, lost = _captured(campaign, application, client, server, (min(expected, room) + 2) * full, number)
-    window = connection.first_window()
-    header = IP_HEADER_BYTES[campaign.layout.ip]
-    asked = _one_way(campaign.layout, server, client, header + _SYN_ACK_BYTES)
-    asked += _one_way(campaign.layout, client, server, header + _ACK_BYTES)
-    # On a slow link the tail loss probe, two round trips later, leaves before anything is acknowledged as well.
-    sizes = connection.first_flight_bytes(within_s=asked)
-    where = f"self-check of {client} and {server}"
-    if window < expected * full:
-        # The receiver's window is part of the scenario; then it, and not the sender, bounds the first flight.
-        expected = window // full
-    is_ours = campaign.layout.host(server).stack != "kernel"
-    rtt_s = connection.round_trip_s()
-    is_full = sizes == [full] * expected or (is_ours and _begins_otherwise(profile))
-    crossed = _crossed(campaign.layout, server, client) + _crossed(campaign.layout, client, server)
-    latest = math.inf if any(_NO_STEADY_TIME & link.keys() for link in crossed) else asked + RTT_TOLERANCE_S
-    is_in_time = asked - 1e-4 <= rtt_s <= latest
-    if lost and not (is_full and is_in_time):
-        raise _LostError(_lost(lost))
-    if not is_full:
-        raise SelfCheckError(
-            f"{where}: the first flight should be {expected} segments of {full} bytes and was "
-            f"{len(sizes)} of {sorted(set(sizes))} bytes"
-        )
-    if not is_in_time:
-        raise SelfCheckError(
-            f"{where}: the round trip should be {asked * 1e3:.3f} ms to within {RTT_TOLERANCE_S * 1e3:g} ms and was "
-            f"{rtt_s * 1e3:.3f} ms{_AGAIN}"
-        )
-    return {
-        "segments": len(sizes),
-        "segment_bytes": full,
-        "window_bytes": window,
-        "round_trip_s": round(rtt_s, 6),
-        "round_trip_asked_s": round(asked, 6),
-    }
-
-
-def _begins_otherwise(profile: Mapping[str, Any]) -> bool:
-    """Whether the first flight of our own TCP is no whole number of segments known beforehand, sent back to back."""
-    return profile["startup"]["scheme"] != "window" or profile["initial_window"]["policy"] not in ("fixed", "linux")
-
-
-def _captured(
-    campaign: Campaign, first: dict[str, Any], client: str, server: str, size: int, number: int
-) -> tuple[CapturedConnection, int]:
-    """One download of `size` bytes, as the server's capture saw it, and how many packets the path lost meanwhile."""
-    # TLS would begin with flights of other sizes.
-    application = {key: value for key, value in first.items() if key != "handshakes"} | {
-        "kind": "file_transfer",
-        "start": {"distribution": "constant", "value": 0.0},
-        "size": {"distribution": "constant", "value": size},
-        "gap": {"distribution": "constant", "value": 0.0},
-        "request_bytes": 0,
-        "response_header_bytes": 0,
-        "count": 1,
-        "clients": [(0, client)],
-        "servers": [server],
-        "server_choice": "by_client",
-    }
-    facts, box = campaign.run([application], number, campaign.layout.patience_s(size))
-    transfers = facts["transfers"]
-    lost = sum(link["lost"]["packets"] for link in box["links"])
-    if lost and not (transfers and transfers[0]["completed"]):
-        raise _LostError(_lost(lost))
-    if not transfers or not transfers[0]["completed"]:
-        raise MachineError(f"self-check: {client} did not get {size} bytes from {server} in time")
-    end = (campaign.layout.host(server).address, campaign.layout.host(client).address, transfers[0]["port"])
-    connections = Replicate(number, campaign.layout, facts, box).connections
-    if end not in connections:
-        raise MachineError(f"self-check: the capture on {server} saw nothing of the connection from {client}")
-    return connections[end], lost
-
-
-def _lost(packets: int) -> str:
-    return f"the path lost {packets} packets of the connection, as the scenario wants it"
-
-
-def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
-    links = _crossed(layout, source, destination)
-    # A token bucket lets single packets pass immediately; of a rate that changes nothing is known.
-    lines = [link["rate_bps"] for link in links if link["rate_bps"] and not {"burst", "rate_schedule"} & link.keys()]
-    return float(sum(link["delay_ns"] / 1e9 for link in links) + sum(8 * size / rate for rate in lines))
-
-
-def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, Any]]:
-    links = layout.links
-    return [links[name] for name in layout.path(source, destination)]
-
-
-def _rate(campaign: Campaign) -> dict[str, Any] | None:
-    """The rate of the slowest link from the first server to its first client; None where all are unlimited or faster
-    than the link emulator is calibrated for, and where a kernel that could send or receive the train keeps silent next
-    to our own TCP.
-    """
-    layout = campaign.layout
-    placement = layout.placements[0]
-    client, server = placement.clients[0], placement.servers_of(0)[0]
-    if any(layout.host(name).stack != "kernel" for name in (client, server)):
-        return None
-    crossed = _crossed(layout, server, client)
-    rates = [link["rate_bps"] for link in crossed if link["rate_bps"]]
-    if not rates or min(rates) > _native.CALIBRATED_BPS:
-        return None
-    asked = min(rates)
-    size = min(_MOST_TRAIN_BYTES, layout.mtu)
-    room = min(_room(link["queue"], size) for link in crossed)
-    lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * size)))
-    packets = min(_TRAIN_PACKETS, room, lasting)
-    if packets < 2 or any(link["loss"] or link["lose"] or _NO_STEADY_RATE & link.keys() for link in crossed):
-        return None
-    trains = min(max(_FEWEST_TRAINS, _PACKETS // packets), _MOST_TRAINS if asked > 1e6 else _FEWEST_TRAINS)
-    interval_s = 2 * 8 * size * packets / asked + 0.005
-    patience_s = _one_way(layout, server, client, size * packets) + _TRAIN_WAIT_S
-    answer = campaign.lab.call(
-        "probe_packets",
-        timeout_s=trains * interval_s + patience_s + _TRAIN_ANSWER_S,
-        client=server,
-        server=client,
-        packet_bytes=size,
-        burst=packets,
-        bursts=trains,
-        interval_s=interval_s,
-        patience_s=patience_s,
-    )
-    campaign.quiet()
-    received = answer["received"]
-    if None in received:
-        raise MachineError(f"self-check: of {len(received)} packets from {server} to {client} not all arrived")
-    arrived = [received[at : at + packets] for at in range(0, len(received), packets)]
-    bps = min((8 * size / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
-    if abs(bps / asked - 1) > RATE_TOLERANCE:
-        raise SelfCheckError(
-            f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
-            f"{RATE_TOLERANCE * 100:g}% and was {bps / 1e6:.4f} Mbit/s{_AGAIN}"
-        )
-    return {"bps": round(bps), "asked_bps": asked}
-
-
-def _spacings(trains: list[list[int]]) -> Iterator[float]:
-    """Seconds between two packets of a train, measured in two ways: by whole trains, which a late first packet of a
-    short one spoils, and by single gaps, which packets handed over together spoil.
-    """
-    yield median((train[-1] - train[0]) / (len(train) - 1) / 1e9 for train in trains)
-    yield max(median(after - before for train in trains for before, after in pairwise(train)) / 1e9, 1e-9)
-
-
-def _room(queue: dict[str, Any], packet_bytes: int) -> int:
-    """Packets of a train that a queue holds for certain, that in service not counted."""
-    if "min_threshold_packets" in queue:
-        return int(queue["min_threshold_packets"])
-    packets, size = queue_limit(queue)
-    return size // packet_bytes if packets is None else packets
