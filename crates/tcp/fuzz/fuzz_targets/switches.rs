@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
-    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
+    AckPolicy, AdaptiveAck, Choices, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, IdleCheck, InitialWindow,
     Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
     RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SendBuffer, SlowStartGrowth,
     SsthreshBase, SsthreshRules, Startup, SynLossResponse, TailLossProbe, TimerTick, Trains, WindowPacing,
@@ -16,15 +16,11 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     let timestamps = u.arbitrary()?;
     let window_scaling = u.arbitrary()?;
     let receive_window_bytes = u.int_in_range(1..=if window_scaling { 1 << 22 } else { 65535 })?;
-    let congestion_control = *u.choose(&[
-        CongestionAlgorithm::Reno,
-        CongestionAlgorithm::Cubic { hystart: Hystart::Off },
-        CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
-        CongestionAlgorithm::Cubic { hystart: Hystart::HystartPlusPlus },
-        CongestionAlgorithm::Westwood,
-        CongestionAlgorithm::Vegas,
-        CongestionAlgorithm::Bbr,
-    ])?;
+    let choices = Choices::all();
+    let mut congestion_control = *u.choose(&choices.congestion_control)?;
+    if let CongestionAlgorithm::Cubic { hystart } = &mut congestion_control {
+        *hystart = *u.choose(&choices.hystart)?;
+    }
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
     let timer_tick = some(u, 1, 10)?.map(|ms| TimerTick { period_ns: Nanos::from(ms) * MS, wheel: ms % 2 == 0 });

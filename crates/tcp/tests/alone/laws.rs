@@ -3,6 +3,7 @@
 use super::{Alone, MILLISECOND, MSS, Path, SECOND};
 use crate::Nanos;
 use crate::amounts::Bytes;
+use crate::profile::choices::Choices;
 use crate::sender::congestion::{CongestionAlgorithm, Hystart};
 
 /// In a buffer so large nothing is lost.
@@ -267,9 +268,8 @@ fn hystart_plus_plus_grows_a_quarter_as_fast_for_five_rounds_and_then_ends_slow_
 
 #[test]
 fn an_undo_restores_window_and_threshold() {
-    for algorithm in
-        [CongestionAlgorithm::Reno, cubic(Hystart::Hystart), CongestionAlgorithm::Westwood, CongestionAlgorithm::Vegas]
-    {
+    let all = Choices::all().congestion_control.into_iter();
+    for algorithm in all.filter(|algorithm| *algorithm != CongestionAlgorithm::Bbr).chain([cubic(Hystart::Hystart)]) {
         let mut run = Alone::new(algorithm, Path::USUAL);
         run.run_rounds(40);
         let before = (run.controller.window(), run.controller.ssthresh());

@@ -2,10 +2,10 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
-    InitialWindow, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
-    RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SendBuffer, SlowStartGrowth, Startup,
-    SynLossResponse, TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
+    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, InitialWindow,
+    Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SackBlocks,
+    SackCompression, ScoreboardRules, Segment, SendBuffer, SlowStartGrowth, Startup, SynLossResponse, TailLossProbe,
+    TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -95,14 +95,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
             saved_rtt_ns: ms * MS
         }),
     ];
-    let controls = prop_oneof![
-        Just(CongestionAlgorithm::Reno),
-        Just(CongestionAlgorithm::Cubic { hystart: Hystart::Off }),
-        Just(CongestionAlgorithm::Cubic { hystart: Hystart::HystartPlusPlus }),
-        Just(CongestionAlgorithm::Westwood),
-        Just(CongestionAlgorithm::Vegas),
-        Just(CongestionAlgorithm::Bbr),
-    ];
+    let controls = proptest::sample::select(congestion_controls());
     let validations = prop_oneof![
         Just(WindowValidation::Off),
         any::<bool>().prop_map(|app_limited_decay| WindowValidation::CwndLimited { app_limited_decay }),

@@ -1,8 +1,8 @@
 //! Two endpoints and the path between them: a delay in each direction, and a rule that decides each segment's fate.
 
 use firstflight_tcp::{
-    Deadline, Endpoint, Events, Flags, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules,
-    Segment,
+    Choices, CongestionAlgorithm, Deadline, Endpoint, Events, Flags, Nanos, PathOption, Profile, QuickStart,
+    RecoveryAlgorithm, ScoreboardRules, Segment,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,6 +49,14 @@ pub struct Wire {
     arrivals: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Bytes of each side's stream that have reached the other end: sorted, disjoint ranges of offsets.
     arrived: [Vec<(u64, u64)>; 2],
+}
+
+/// Every congestion control, and CUBIC with each end of slow start: the tests that take these cover a new one, too.
+pub fn congestion_controls() -> Vec<CongestionAlgorithm> {
+    let choices = Choices::all();
+    let cubic = choices.hystart.into_iter().map(|hystart| CongestionAlgorithm::Cubic { hystart });
+    let others = choices.congestion_control.into_iter();
+    others.filter(|control| !matches!(control, CongestionAlgorithm::Cubic { .. })).chain(cubic).collect()
 }
 
 pub fn rfc() -> Profile {
