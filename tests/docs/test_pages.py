@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,16 @@ def test_the_examples_load_and_a_page_shows_one_of_them() -> None:
     assert (EXAMPLES / "home.toml").read_text(encoding="utf-8").strip() in (DOCS / "scenario.md").read_text(
         encoding="utf-8"
     )
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_applications_and_arms_of_a_page_have_keys_that_there_are(path: Path) -> None:
+    kinds = (FileTransfer, WebPage, RequestResponse, Video, Arrivals, Voice, Game, Dns, ConstantRate)
+    known = {"application": {"preset"}.union(*(kind.model_fields for kind in kinds)), "arm": set(Arm.model_fields)}
+    for block in re.findall(r"^```toml\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for name, keys in known.items():
+            unknown = [key for table in tomllib.loads(block).get(name, ()) for key in table.keys() - keys]
+            assert unknown == [], block
 
 
 def test_a_page_shows_a_packet_script_of_the_project() -> None:

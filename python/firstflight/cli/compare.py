@@ -28,7 +28,7 @@ def command(
         Path | None, typer.Option(metavar="DIR", help="Write a page and every number to this directory.")
     ] = None,
 ) -> None:
-    """Compare two data sets, before and after a change or of two arms: faster or slower, and within the harm budget.
+    """Compare two data sets, of two arms or before and after a change: the change with its CI, and the harm budget.
     Nothing is simulated.
     """
     compared = compare_arms(before, after, harm=harm, kind=kind, concurrent=concurrent, seed=seed)

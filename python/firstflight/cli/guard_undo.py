@@ -6,7 +6,7 @@ from firstflight.errors import RequestError, require_linux
 
 
 def command(state: State = STATE) -> None:
-    """Remove the routes that a guard left behind that was killed with its watchdog. Changes nothing else."""
+    """Remove the routes left by a guard that was killed together with its watchdog. Changes nothing else."""
     require_linux("firstflight guard undo")
     from firstflight.guard.journal import Journal, undo  # late: other systems lack what they import
     from firstflight.guard.routes import Routes
