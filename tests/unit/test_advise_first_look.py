@@ -35,7 +35,9 @@ def _nothing_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_few_flows_are_refused_with_how_many_it_takes(tmp_path: Path) -> None:
     flows = advise_flows.write(tmp_path / "flows.csv", 24)
-    with pytest.raises(RequestError, match=f"24 usable connections are too few .* takes {least_units('mean'):,}"):
+    flows.write_text(flows.read_text() + "odd\n")
+    few = f"flows.csv has 24 usable connections, too few .* takes {least_units('mean'):,}.* fields.*line 26"
+    with pytest.raises(RequestError, match=few):
         advise(flows, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

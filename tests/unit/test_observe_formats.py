@@ -75,6 +75,11 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         True,
         NOON,
     ),
+    "no status, Traefik": ("Traefik log", COMBINED.replace(" 200 ", " - ") + ' 12 "-" "-" 250ms', 0.25, True, NOON),
+    "morgan, in milliseconds": ("common", COMBINED + " - 250.125 ms", 0.250125, True, NOON),
+    "nginx's compression ratio is no time": ("common", COMBINED + ' "3.10"', None, True, NOON),
+    "gunicorn": ("common", COMBINED + " 0.250000", 0.25, True, NOON),
+    "a word between time and request, Gandi": ("common", COMBINED.replace('] "G', '] (0 s) "G'), None, True, NOON),
     "nginx with rt=": ("common", COMBINED + ' rt=0.250 uct="0.000" urt="0.249"', 0.25, True, NOON),
     "Traefik, common": ("Traefik log", COMBINED + ' 12 "web@docker" "http://10.0.0.7:80" 250ms', 0.25, True, NOON),
     "Istio": (
@@ -90,6 +95,14 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         "Envoy or Istio",
         '[2024-07-04T12:00:07.000Z] "- - -" 0 - - - "-" 1033 {size} 250 - "-" "-" "-" "-" "10.0.0.5:8080" '
         "outbound|8080|| 10.0.0.6:41000 10.0.0.5:8080 192.0.2.{i}:{port} - -",
+        0.25,
+        True,
+        NOON,
+    ),
+    "Ambassador": (
+        "Envoy or Istio",
+        'ACCESS [2024-07-04T12:00:07.000Z] "GET /p HTTP/1.1" 200 - 0 {size} 250 22 "192.0.2.{i}" "curl/8.0" "7a1b" "s" '
+        '"10.0.0.5:8080"',
         0.25,
         True,
         NOON,
@@ -168,6 +181,14 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         "uWSGI",
         "[pid: 23|app: 0|req: 1/1] 192.0.2.{i} () {{32 vars in 500 bytes}} [Thu Jul  4 12:00:07 2024] GET / => generated "
         "{size} bytes in 250 msecs (HTTP/1.1 200) 2 headers in 79 bytes (1 switches on core 0)",
+        0.25,
+        True,
+        NOON,
+    ),
+    "uWSGI, in microseconds": (
+        "uWSGI",
+        "[pid: 23|app: 0|req: 1/1] 192.0.2.{i} () {{32 vars in 500 bytes}} [Thu Jul  4 12:00:07 2024] GET / => generated "
+        "{size} bytes in 250000 micros (HTTP/1.1 200) 2 headers in 79 bytes (1 switches on core 0)",
         0.25,
         True,
         NOON,
@@ -421,6 +442,10 @@ WRAPPED = {
     "CRI": "2024-07-04T12:00:08.123456789Z stdout F {}",
     "docker compose": "web-1  | {}",
     "docker compose, in color": "\x1b[36mweb-1  |\x1b[0m {}",
+    "docker compose 2, in color": "\x1b[36mweb-1  | \x1b[0m{}",
+    "nginx-proxy by docker compose, in color": "load-balancer  | \x1b[0;36;1mnginx.1    | \x1b[0m{}\x1b[0m",
+    "docker logs --details of nginx-proxy": " nginx.1    | {}",
+    "syslog without a time": "frontend.0 nginx: {}",
     "docker compose -t": "web_1  | 2024-07-04T12:00:08.123456789Z {}",
     "docker service logs": "web.1.x5z@node-1    | {}",
     "logcli": '2024-07-04T12:00:08Z {{job="nginx"}} {}',
@@ -456,6 +481,23 @@ def test_what_is_around_a_line_is_peeled_off(tmp_path: Path, name: str, inner: s
     assert seen.problems == ()
 
 
+def test_words_before_a_json_object_are_peeled_off(tmp_path: Path) -> None:
+    """rsyslog's, of a sender that writes no tag."""
+    line = "2021-11-12T16:59:46.613304+00:00 192.0.2.9  " + LOGS["our own example"][1]
+    seen = observe.read(written(tmp_path / "log", line))
+    assert seen.transfers["bytes"].to_list() == list(range(9_000_000, 9_000_012))
+    assert (seen.users["subnet"].to_list(), seen.problems) == ([0] * 12, ())
+
+
+@pytest.mark.parametrize("name", ["uWSGI", "our own example"])
+def test_a_log_that_begins_with_other_lines_is_recognized(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "log", LOGS[name][1], 30)
+    path.write_text("*** Starting uWSGI 2.0.21 (64bit) ***\n" * 40 + path.read_text())
+    seen = observe.read(path)
+    assert seen.transfers.height == 30
+    assert [problem.count for problem in seen.problems] == [40]
+
+
 def test_the_journal_s_export_is_read(tmp_path: Path) -> None:
     path = tmp_path / "export"
     entry = "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1720094408123456\n_PID=312\nMESSAGE={}\n_HOSTNAME=web1\n\n"
@@ -473,6 +515,10 @@ FORMS = {
     "nginx, both sizes": (
         "$bytes_sent $body_bytes_sent $remote_addr $msec $request_time",
         "{size} 17 192.0.2.{i} 1720094407 0.25",
+    ),
+    "nginx's stream": (
+        "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time",
+        "192.0.2.{i} [04/Jul/2024:12:00:07 +0000] TCP 200 {size} 402 0.250",
     ),
     "nginx, one variable twice": (
         "$body_bytes_sent $body_bytes_sent $remote_addr $msec $request_time",
@@ -608,12 +654,41 @@ def test_of_two_sizes_in_objects_the_response_s_counts_wherever_it_stands(tmp_pa
     assert observe.read(path).transfers["bytes"].to_list() == [48_000]
 
 
+@pytest.mark.parametrize(
+    "other", [{"stats": {"decoder": {"bytes": 75_476_420}}}, {"fileinfo": {"size": 7}}, {"netflow": {"bytes": 7}}]
+)
+def test_other_events_of_suricata_are_no_responses(tmp_path: Path, other: dict[str, Any]) -> None:
+    path = tmp_path / "eve.json"
+    flow = {"src_ip": "192.0.2.7", "src_port": 50_000, "flow": {"bytes_toserver": 900, "bytes_toclient": 9000}}
+    path.write_text(json.dumps(other) + "\n" + json.dumps(flow) + "\n")
+    assert observe.read(path).transfers["bytes"].to_list() == [9000]
+
+
 def test_a_field_in_quotes_may_have_spaces(tmp_path: Path) -> None:
     path = tmp_path / "ex.log"
     path.write_text(
         '#Fields: date time cs(User-Agent) c-ip sc-bytes\n2024-05-01 00:00:01 "Mozilla/5.0 (X11)" 192.0.2.1 9000\n'
     )
     assert observe.read(path).transfers["bytes"].to_list() == [9000]
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        (
+            "c-ip\tdate\ttime\tcs(User-Agent)\tbytes\ttime-taken",
+            "192.0.2.1\t2024-07-04\t12:00:07\tM (X 1)\t9000000\t0.250",
+        ),
+        ("date time c-ip sc-bytes time-taken", '"2024-07-04" "12:00:07" "192.0.2.1" "9000000" "250"'),
+    ],
+    ids=["WebLogic, tabs and bytes", "every field in quotes"],
+)
+def test_fields_may_have_tabs_between_them_or_quotes_around(tmp_path: Path, head: str, line: str) -> None:
+    path = tmp_path / "ex.log"
+    path.write_text(f"#Version: 1.0\n#Fields: {head}\n{line}\n")
+    seen = observe.read(path)
+    assert (seen.transfers["bytes"].to_list(), seen.users["subnet"].to_list()) == ([9_000_000], [0])
+    assert (seen.bounds["min_completion_time_s"].to_list(), seen.source.began_s) == ([0.25], NOON)
 
 
 def test_fields_may_be_declared_anew_in_the_middle_of_a_log(tmp_path: Path) -> None:
@@ -720,14 +795,28 @@ def test_a_har_is_read_with_its_connections(tmp_path: Path) -> None:
         "request": {"headersSize": 100, "bodySize": 0},
         "response": {"headersSize": 200, "bodySize": 8800, "content": {"size": 30_000}},
         "serverIPAddress": "203.0.113.9",
-        "connection": "443",
+        "connection": "287",
     }
-    other = entry | {"connection": "444", "response": {"bodySize": -1, "_transferSize": 7000, "content": {"size": 1}}}
+    other = entry | {"connection": "288", "response": {"bodySize": -1, "_transferSize": 7000, "content": {"size": 1}}}
     path = tmp_path / "page.har"
     path.write_text(json.dumps({"log": {"version": "1.2", "creator": {}, "entries": [entry, other, entry]}}))
     seen = observe.read(path)
     assert seen.source.form == "HAR of a browser"
     assert seen.transfers.select("client", "object", "bytes").rows() == [(0, 0, 8800), (0, 1, 8800), (1, 0, 7000)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "clients"),
+    [(["287292", "287300", "287292"], [0, 0, 1]), ([None] * 3, [0, 1, 2])],
+    ids=["Chrome", "Firefox"],
+)
+def test_a_server_s_port_in_a_har_is_no_connection(tmp_path: Path, ids: list[str | None], clients: list[int]) -> None:
+    """Firefox and Chrome since 2024 write it as `connection`; Chrome has the connection's number beside it."""
+    path = tmp_path / "page.har"
+    entry = {"startedDateTime": "2025-10-23T16:47:03Z", "response": {"bodySize": 8800}, "connection": "443"}
+    entries = [entry | ({"_connectionId": number} if number else {}) for number in ids]
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    assert observe.read(path).transfers["client"].to_list() == clients
 
 
 def test_the_size_of_unpacked_content_in_a_har_is_not_the_response_s(tmp_path: Path) -> None:
@@ -774,6 +863,24 @@ def test_ss_with_the_kind_of_socket_is_read(tmp_path: Path) -> None:
     seen = observe.read(path)
     assert (seen.transfers["bytes"].to_list(), seen.users["rtt_s"].to_list()) == ([150_000], [pytest.approx(0.0369)])
     assert [str(problem) for problem in seen.problems] == ["1 x a socket without a round trip (line 3)"]
+
+
+def test_the_data_of_a_socket_may_stand_in_several_lines(tmp_path: Path) -> None:
+    """As in text that a program or a person wrapped; of two other sockets the first line is missing."""
+    path = tmp_path / "ss.txt"
+    path.write_text(
+        "     cubic rtt:9/1 mss:1448 cwnd:10 bytes_sent:1\n"
+        "ESTAB  0  0  192.0.2.10:443  198.51.100.7:50100\n"
+        "     skmem:(r0,rb131072,t0,tb87040,f4096,w0,o0,bl0,d0)\n"
+        "     cubic wscale:7,7 rto:204 rtt:3.75/1.5 ato:40 mss:1448 pmtu:1500\n"
+        "     rcvmss:536 advmss:1448 cwnd:10 bytes_sent:4521 bytes_acked:4522\n"
+        "     segs_out:23 data_segs_out:12 busy:36ms minrtt:3.06\n"
+        "     cubic wscale:7,7 rto:204 rtt:9/1 mss:1448 cwnd:10 bytes_sent:1\n"
+    )
+    seen = observe.read(path)
+    assert (seen.transfers["bytes"].to_list(), seen.users["rtt_s"].to_list()) == ([4521], [pytest.approx(0.00306)])
+    assert seen.transfers["segments_sent"].to_list() == [12]
+    assert [str(problem) for problem in seen.problems] == ["2 x neither a socket nor its data (lines 1, 7)"]
 
 
 def test_mlab_rows_as_nested_json_lines_are_read(tmp_path: Path) -> None:

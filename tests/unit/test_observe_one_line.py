@@ -316,6 +316,14 @@ def test_a_column_of_responses_without_their_size_is_refused(tmp_path: Path, col
         observe.read(path)
 
 
+@pytest.mark.parametrize(("rtts", "asks"), [((0.02, 0.04, 90), False), ((20, 38, 90), True)])
+def test_round_trips_that_their_unit_makes_far_too_long_are_doubted(
+    tmp_path: Path, rtts: tuple[float, ...], asks: bool
+) -> None:
+    seen = read(tmp_path / "table.csv", "rtt_s\n" + "".join(f"{rtt}\n" for rtt in rtts))
+    assert ("the median RTT is 38 s: name the column rtt_ms if it is in ms" in seen.source.notes) is asks
+
+
 def test_speed_tests_out_of_all_bounds_are_left_out_and_named(tmp_path: Path) -> None:
     path = tmp_path / "ndt.csv"
     odd = ["1e300,20,0.1", "inf,20,0", "20,1e300,0", "20,inf,0", "20,30,1e300", "1e308,1e308,0", "-1,20,0", "nan,20,0"]

@@ -6,6 +6,7 @@ import polars as pl
 
 from firstflight.advise.fit import FittedPopulation
 from firstflight.analysis.ab import least_units
+from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.observe import Observation
 
@@ -33,7 +34,7 @@ NOT_LINUX_OR_NOT_YOURS = (
 HOURLY = "for as many hours as it takes, and of busy ones"
 
 
-def check_enough(population: FittedPopulation) -> None:
+def check_enough(observed: Observation, population: FittedPopulation) -> None:
     """RequestError if there are too few flows even for the interval of a mean."""
     least = least_units("mean")
     flows = population.rows.height
@@ -44,10 +45,12 @@ def check_enough(population: FittedPopulation) -> None:
             f"--max-connections {flows:,} of {population.usable:,} usable connections is too few: the interval of a "
             f"mean takes {least:,}; give --max-connections {least:,} or more"
         )
-    left_out = "".join(f"; {count:,} {why} are left out" for count, why in population.left_out)
+    left_out = [f"{count:,} {why}" for count, why in population.left_out] + [str(one) for one in observed.problems]
+    also = f"; left out: {'; '.join(left_out)}" if left_out else ""
     raise RequestError(
-        f"{flows:,} usable connections are too few to advise on: the interval of a mean takes {least:,}, that of the "
-        f"95th percentile {least_units('p95'):,} and of the 99th {least_units('p99'):,}{left_out}; collect {HOURLY}"
+        f"{observed.source.path} has {counted(flows, 'usable connection')}, too few to advise on: the interval of a "
+        f"mean takes {least:,}, that of the 95th percentile {least_units('p95'):,} and of the 99th "
+        f"{least_units('p99'):,}; collect {HOURLY}{also}"
     )
 
 

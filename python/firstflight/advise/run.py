@@ -107,7 +107,7 @@ def advise(
         assumed_rtt_percent=100 * unknown if asked.assumed.has_paths else 0.0,
     )
     check_open(population)
-    check_enough(population)
+    check_enough(observed, population)
     flow_doubts = tuple(doubts(observed, population))
     for sentence in flow_doubts:
         doubted(sentence)

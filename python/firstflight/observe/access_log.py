@@ -208,7 +208,10 @@ def _connection(known: Sequence[str]) -> pl.Expr:
     texts = []
     address = pl.col("address") if "address" in known else pl.lit("")
     if "connection" in known:
-        texts.append(pl.format("{} {}", address.fill_null(""), pl.col("connection").cast(pl.String)))
+        number = pl.col("connection").cast(pl.String)
+        # In a HAR it may be the server's port.
+        number = pl.when(~number.is_in(["80", "443", "8080", "8443"])).then(number)
+        texts.append(pl.format("{} {}", address.fill_null(""), number))
     if "port" in known:
         texts.append(pl.format("{} {}", address, pl.col("port").cast(pl.String)))
     if "address" in known:
@@ -283,16 +286,17 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
 
 def _fields(frame: pl.DataFrame, names: list[str], problems: Problems, form: Format) -> pl.DataFrame:
     """Lines whose fields have these names, in the words of the format."""
-    # Fields with spaces are in quotes (draft WD-logfile-960323); CloudFront has tabs between fields.
-    tabs = form.sure[0] == "x-edge-location"
-    split = pl.col("text").str.split("\t") if tabs else pl.col("text").str.extract_all(r'"[^"]*"|[^ ]+')
+    # Fields with spaces are in quotes (draft WD-logfile-960323); CloudFront and WebLogic have tabs between fields.
+    text = pl.col("text")
+    spaced = text.str.extract_all(r'"[^"]*"|[^ ]+')
+    split = pl.when(text.str.contains("\t")).then(text.str.split("\t")).otherwise(spaced)
     whole = frame.with_columns(split).filter(pl.col("text").list.len() == len(names))
     problems.add(f"not {len(names)} fields, as #Fields says", frame.join(whole, on="line", how="anti")["line"])
     used = {word: names.index(name) for name, word in form.names.items() if name in names}
     if "bytes" not in used:
         problems.add("#Fields lacks sc-bytes, the size of a response; log it", whole["line"])
         return pl.DataFrame(schema={"line": pl.Int64})
-    words = whole.select("line", *(pl.col("text").list.get(at).alias(word) for word, at in used.items()))
+    words = whole.select("line", *(text.list.get(at).str.strip_chars('"').alias(word) for word, at in used.items()))
     if "time_ms" in used:
         # A fraction is one of a second (draft WD-logfile-960323): IIS has whole milliseconds.
         in_seconds = pl.col("time_ms").str.contains(".", literal=True)

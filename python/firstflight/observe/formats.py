@@ -59,7 +59,8 @@ _AHEAD = (
 )
 # An IPv6 address may have no brackets, so that its last part is the port.
 _CLIENT_AND_PORT = r"\[?(?P<address>[0-9a-fA-F:.]+)\]?:(?P<port>\d+)"
-_FIELDS = {"sc-bytes": "bytes", "c-ip": "address", "c-port": "port", "date": "date", "time": "time"}
+# `bytes` has no prefix in the draft (WD-logfile-960323), whose names WebLogic has.
+_FIELDS = {"bytes": "bytes", "sc-bytes": "bytes", "c-ip": "address", "c-port": "port", "date": "date", "time": "time"}
 
 
 def _words(**names: str) -> dict[str, str]:
@@ -125,6 +126,7 @@ FORMATS = (
         # kind of file, and is no size of a response.
         "response.bodysize response.content.size",
         bytes="response.transfersize response.bodysize",
+        connection="connectionid connection",
         unpacked="response.content.size",
         time_ms="time",
         at="starteddatetime",
@@ -168,8 +170,10 @@ FORMATS = (
         "Envoy or Istio access log",
         CAPTURE,
         # After the flags Istio has three fields more, and after the host four, of which the last is the client.
-        rf"^\[(?P<at>[^\]]+)\] {_QUOTED} \d{{1,3}} \S+ (?:\S+ \S+ )?(?:{_QUOTED} )?\d+ (?P<bytes>\d+) (?P<time_ms>\d+) "
-        rf'\S+ "(?P<forwarded>[^"]*)"(?: {_QUOTED}){{4}}(?: \S+ \S+ \S+ (?P<address>{_IP}:\d+|\[{_IP}\]:\d+))?',
+        # Ambassador has a word before.
+        rf"^(?:ACCESS )?\[(?P<at>[^\]]+)\] {_QUOTED} \d{{1,3}} \S+ (?:\S+ \S+ )?(?:{_QUOTED} )?\d+ (?P<bytes>\d+) "
+        rf'(?P<time_ms>\d+) \S+ "(?P<forwarded>[^"]*)"(?: {_QUOTED}){{4}}'
+        rf"(?: \S+ \S+ \S+ (?P<address>{_IP}:\d+|\[{_IP}\]:\d+))?",
     ),
     Format(
         "AWS Application Load Balancer log",
@@ -204,22 +208,23 @@ FORMATS = (
     Format(
         "Traefik log",
         CAPTURE,
-        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-) {_QUOTED} {_QUOTED} \d+ {_QUOTED} {_QUOTED} "
-        r"(?P<time_ms>\d+)ms$",
+        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] {_QUOTED} (?:\d{{3}}|-) (?P<bytes>\d+|-) {_QUOTED} {_QUOTED} \d+ "
+        rf"{_QUOTED} {_QUOTED} (?P<time_ms>\d+)ms$",
     ),
     Format(
         "common or combined log",
         NGINX,
-        # APISIX has the host before the request. After it a length of the request and a time in seconds, as
-        # ingress-nginx has them.
-        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] (?:[^\s\"]+ )?{_QUOTED} (?:\d{{3}}|-) (?P<bytes>\d+|-)"
-        rf"(?:(?: {_QUOTED})*(?: \d+)? (?:rt=|request_time=)?\"?(?P<time_s>\d+\.\d+)(?:[\s\"]|$))?",
+        # APISIX has the host before the request, Gandi words in brackets. After it numbers of bytes, and a time: in
+        # seconds with three or six decimals (nginx's ratio of compression has two), or morgan's in milliseconds.
+        rf"^{_AHEAD}\[(?P<at>[^\]]+)\] (?:\([^)]*\) |[^\s\"]+ )?{_QUOTED} (?:\d{{3}}|-) (?P<bytes>\d+|-)"
+        rf"(?:(?: {_QUOTED})*(?: \d+)?(?: -)? (?:rt=|request_time=)?\"?"
+        r"(?:(?P<time_ms>\d+(?:\.\d+)?) ?ms|(?P<time_s>\d+\.(?:\d{3}|\d{6})))(?:[\s\"]|$))?",
     ),
     Format(
         "uWSGI log",
         CAPTURE,
         r"^\[pid: [^\]]*\] (?P<address>\S+) \([^)]*\) \{[^}]*\} \[(?P<at>[^\]]+)\] \S+ \S+ => generated "
-        r"(?P<bytes>\d+) bytes in (?P<time_ms>\d+) msecs ",
+        r"(?P<bytes>\d+) bytes in (?:(?P<time_ms>\d+) msecs|(?P<time_us>\d+) micros) ",
     ),
     Format(
         "tcplife (bcc or bpftrace)",
@@ -232,19 +237,25 @@ FORMATS = (
 )
 
 
-def recognized(lines: Sequence[str]) -> Format | None:
-    """The format of which most of the first lines are; None for none."""
+def recognized(lines: Sequence[str]) -> tuple[Format | None, float]:
+    """The format of which most of the first lines are, of two the first, and the share of them; None if fewer than a
+    tenth are of one: programs write other lines when they start, and error logs may stand between.
+    """
     heads = [line for line in lines if line.startswith("#Fields:")]
     full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)
-    objects = [row for line in full[:20] if (row := json_object(line)) is not None]
+    objects = [row for line in full if (row := json_object(line)) is not None]
+    best, most = None, 0.1
     for form in FORMATS:
-        if form.shape == "fields" and any(form.sure[0] in line for line in heads):
-            return form
-        if form.shape == "json" and 2 * len(objects) > full[:20].len() and has_sure(form, objects):
-            return form
-        if form.shape == "line" and full.len() and full.str.contains(form.pattern).mean() > 0.5:  # type: ignore[operator]
-            return form
-    return None
+        share = 0.0
+        if form.shape == "line":
+            share = float(full.str.contains(form.pattern).mean() or 0.0)  # type: ignore[arg-type]
+        elif form.shape == "fields" and any(form.sure[0] in line for line in heads):
+            share = 1.0
+        elif form.shape == "json" and objects and has_sure(form, objects):
+            share = len(objects) / full.len()
+        if share > most:
+            best, most = form, share
+    return best, most
 
 
 def fits(form: Format | nginx_format.NginxFormat, lines: Sequence[str]) -> bool:
@@ -293,6 +304,8 @@ def leaves(value: object, above: str = "", *, lists: bool = False, depth: int = 
 
 # A size in these is not that of the response, and an address in the others is not the client's.
 _NOT_THE_RESPONSE = {"request", "req", "clientrequest", "client", "source", "network", "upstream", "origin", "backend"}
+# Of Suricata's events those of flows count.
+_NOT_THE_RESPONSE |= {"stats", "fileinfo", "netflow"}
 _NOT_THE_CLIENT = {"server", "upstream", "destination", "host", "origin", "backend", "target", "observer", "proxy"}
 
 

@@ -21,6 +21,7 @@ _NGINX = {
     "time_iso8601": "at",
     "time_local": "at",
     "request_time": "time_s",
+    "session_time": "time_s",
     "tcpinfo_rtt": "rtt_us",
 }
 _APACHE = {

@@ -122,6 +122,8 @@ _UNCLEAR = {
     "duration_ms": "completion_time_ms, if it is from opening the connection to the last byte",
     "duration_s": "completion_time_s, if it is from opening the connection to the last byte",
 }
+# No population has such a median.
+_LONG_S = 10.0
 IGNORED = "columns are ignored"
 """The beginning of a note."""
 # Those by which rows belong together.
@@ -226,6 +228,9 @@ def read(path: Path, problems: Problems) -> Parts:
         return Parts(ignored=ignored, notes=notes)
     responses, began_s = since_first(beside["responses"])
     clients = clients.with_row_index("client")
+    median_s: float = clients["rtt_s"].median() if "rtt_s" in taken else 0.0  # type: ignore[assignment]
+    if median_s > _LONG_S:
+        notes = (*notes, f"the median RTT is {median_s:.3g} s: name the column rtt_ms if it is in ms")
     handshakes = clients.select("client", **{column: key for key, column in TLS.items() if key in taken})
     is_seen = [pl.col(name).is_not_null() for name in handshakes.columns if name != "client"]
     handshakes = handshakes.filter(pl.any_horizontal(is_seen)) if is_seen else handshakes.clear()

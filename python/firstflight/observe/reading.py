@@ -171,14 +171,15 @@ def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _File
 
 
 def _logs(lines: list[str]) -> list[_FileKind]:
-    """The kinds of log that these may be, by what is around their lines."""
+    """The kinds of log that these may be, by what is around their lines: those first of which most lines are."""
     logs = []
     for around, inner in wrappers.layers(lines):
-        if any(nginx.recognizes(line) for line in inner[:20]):
-            logs.append(_FileKind("nginx", None, around))
-        if (form := formats.recognized(inner[:20])) is not None:
-            logs.append(_FileKind("log", form, around))
-    return logs
+        if any(nginx.recognizes(line) for line in inner):
+            logs.append((2.0, _FileKind("nginx", None, around)))
+        form, share = formats.recognized(inner)
+        if form is not None:
+            logs.append((share, _FileKind("log", form, around)))
+    return [kind for _, kind in sorted(logs, key=lambda log: -log[0])]
 
 
 def _recognized(path: Path, beginning: bytes) -> _FileKind:

@@ -30,7 +30,8 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _BEYOND = 1e15
 _COUNTED = ("data_segs_out", "retrans")
 
-_UNTOLD = "a socket without data"
+# Of one socket.
+_MOST_LINES = 100
 
 
 def socket_tables(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
@@ -38,53 +39,51 @@ def socket_tables(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
     none: `rtt`, `minrtt`, `mss`, `cwnd`, `bytes_sent`, `bytes_retrans`, `bytes_acked`, `data_segs_out`, `retrans`,
     `busy` as ss has them, `delivery_bps` in bit/s.
     """
-    # The first line of a socket whose second one is in the next piece.
+    # The last socket of a piece, which may have more lines in the next one.
     held = pl.Series("line", [], dtype=pl.String)
     end = 1
     for first, lines in pieces(path, problems):
-        lines = pl.concat([held, lines])
+        lines = pl.concat([held, lines], rechunk=True)
         end = first - held.len() + lines.len()
-        numbered = pl.DataFrame({"place": pl.int_range(end - lines.len(), end, eager=True), "line": lines})
-        heads, others = _heads(numbered)
-        held = lines.tail(heads.filter(~pl.col("whole") & (pl.col("place") == end - 1)).height)
-        yield _table(numbered, heads.filter(pl.col("place") < end - held.len()), others, problems)
-    if held.len():
-        problems.add(_UNTOLD, [end - 1])
+        begins = lines.to_frame().select(~_indented(pl.col("line"))).to_series().arg_true()
+        last = int(begins[-1]) if begins.len() else lines.len()
+        if lines.len() - last > _MOST_LINES:
+            last = lines.len()
+        held = lines.slice(last)
+        yield _table(lines.head(last), end - lines.len(), problems)
+    yield _table(held, end - held.len(), problems)
 
 
-def _heads(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Lines that name a socket, and those that are neither this nor indented. `whole`: the rest is on the same line."""
-    outer = numbered.filter(~_indented(pl.col("line")))
-    outer = outer.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("of")).unnest("of")
-    named = pl.col("own").is_not_null()
+def _table(lines: pl.Series, place: int, problems: Problems) -> pl.DataFrame:
+    """The sockets of these lines, the first of which has this number in the file."""
+    numbered = pl.DataFrame({"place": pl.int_range(place, place + lines.len(), eager=True), "line": lines})
+    begun = pl.when(~_indented(pl.col("line"))).then("place")
+    numbered = numbered.with_columns(of=begun.forward_fill().fill_null(0))
+    outer, inner = numbered.filter(pl.col("of") == pl.col("place")), numbered.filter(pl.col("of") != pl.col("place"))
+    outer = outer.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("ends")).unnest("ends")
+    is_named = pl.col("own").is_not_null()
+    heads = outer.filter(is_named)
+    # What stands after a line that is no socket, or is there twice, is another socket's, whose first line is missing.
+    again = pl.col("line").str.contains(r"\srtt:").cum_sum().over("of") > 1
+    inner = inner.with_columns(is_data=pl.col("of").is_in(heads["place"].implode()) & ~again)
+    data = inner.filter("is_data").group_by("of").agg(pl.col("line").str.join(""))
+    sockets = heads.select("place", "info", ends=pl.format("{} {}", "own", "other"))
+    sockets = sockets.join(data, left_on="place", right_on="of", how="left", maintain_order="left")
     whole = pl.col("info").str.contains(" cwnd:", literal=True).fill_null(False)
-    heads = outer.filter(named).select("place", "info", ends=pl.format("{} {}", "own", "other"), whole=whole)
-    return heads, outer.filter(~named).select("place", "line")
-
-
-def _table(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, problems: Problems) -> pl.DataFrame:
-    start = numbered["place"][0] if numbered.height else 1
-    parted = heads.filter(~pl.col("whole"))
-    # The data is in the next line.
-    following = numbered["line"].gather(parted["place"] - start + 1)
-    parted = parted.with_columns(info=following).with_columns(answered=_indented(pl.col("info")))
-    paired = parted.filter("answered").select("ends", "info", "place")
-    sockets = pl.concat([heads.filter("whole").select(paired.columns), paired]).sort("place")
-    sockets = sockets.select("place", "ends", *_numbers(pl.col("info")))
+    untold = sockets.filter(pl.col("line").is_null() & ~whole)["place"]
+    sockets = sockets.filter(pl.col("line").is_not_null() | whole)
+    info = pl.col("info").fill_null("") + pl.col("line").fill_null("")
+    sockets = sockets.select("place", "ends", *_numbers(info))
     beyond = pl.max_horizontal(pl.exclude("place", "ends")) >= _BEYOND
     beyond |= pl.any_horizontal(pl.col(name) >= 2**32 for name in _COUNTED)
     beyond |= pl.col("bytes_retrans") > pl.col("bytes_sent")
     sockets = sockets.with_columns(beyond=beyond.fill_null(False))
     without = ~pl.col("beyond") & pl.col("rtt").is_null()
-    indented = numbered.filter(_indented(pl.col("line"))).select("place", "line")
-    if indented.height > paired.height:
-        data = paired.select(pl.col("place") + 1)
-        others = pl.concat([others, indented.join(data, on="place", how="anti")]).sort("place")
-    odd = others.filter((pl.col("line") != "") & ~pl.col("line").str.contains(_PASSED))
-    untold = parted.filter(~pl.col("answered"))["place"]
+    others = outer.filter(~is_named, pl.col("line") != "", ~pl.col("line").str.contains(_PASSED))
+    odd = pl.concat([others["place"], inner.filter(~pl.col("is_data"))["place"]]).sort()
     cannot, silent = sockets.filter("beyond"), sockets.filter(without)
-    problems.add(_UNTOLD, untold)
-    problems.add("neither a socket nor its data", odd["place"])
+    problems.add("a socket without data", untold)
+    problems.add("neither a socket nor its data", odd)
     problems.add("a socket with a number that cannot be", cannot["place"])
     problems.add("a socket without a round trip", silent["place"])
     return sockets.filter(~pl.col("beyond") & ~without)
@@ -128,7 +127,7 @@ _TOLD = {
 
 def recognizes(lines: list[str]) -> bool:
     """Whether lines are output of ss."""
-    return any(" cwnd:" in line and " mss:" in line and " rtt:" in line for line in lines)
+    return all(any(word in line for line in lines) for word in (" cwnd:", " mss:", " rtt:"))
 
 
 def lacks(lines: list[str]) -> str | None:

@@ -35,17 +35,19 @@ _TIMES = "|".join(
         r"\[ *\d+\.\d+(?: <[^>]*>)?\]",
     )
 )
+_COLOR = r"\x1b\[[\d;]*[mK]"
 _PRIORITY = r"(?:\d+ )?<\d{1,3}>"
 WRAPPERS = (
     Wrapper("RFC 5424 syslog", rf"^{_PRIORITY}1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+) ?\x{{FEFF}}?(.*)$"),
-    Wrapper("syslog or journalctl", rf"^(?:{_PRIORITY})?(?:{_TIMES}) (?:\S+ )?[\w./@()-]+(?:\[\d+\])?: (.*)$"),
+    Wrapper("syslog or journalctl", rf"^(?:{_PRIORITY})?(?:(?:{_TIMES}) )?(?:\S+ )?[\w./@()-]+(?:\[\d+\])?: (.*)$"),
     Wrapper("journalctl -o export", r"^MESSAGE=(.*)$", others_pass=True),
     Wrapper("CRI container log", rf"^{_TIME} std(?:out|err) [FP] (.*)$"),
-    Wrapper("docker compose logs", r"^(?:\x1b\[[\d;]*m)*[\w.@-]+ +\|(?:\x1b\[[\d;]*m)* (.*)$"),
+    Wrapper("docker compose logs", rf"^(?: |{_COLOR})*[\w.@-]+ +\|(?: |{_COLOR})*(.*?)(?:{_COLOR})*$"),
     Wrapper("kubectl logs --prefix", r"^\[pod/[^\]]+\] (.*)$"),
-    Wrapper("console log of zap, as Caddy's", r"^[\d/T:.Z+ -]+\t(?:\x1b\[\d+m)*[A-Za-z]+(?:\x1b\[0m)?\t.*\t(\{.*\})$"),
     # logcli writes the labels after the time.
     Wrapper("log with a time before each line", rf"^{_TIME} (?:\{{\w+=\"[^}}]*\}} )?(.*)$"),
+    # Of zap's console, as Caddy's, and of syslog without a tag.
+    Wrapper("words before each JSON object", r"^[^{}]*\s(\{.*\})$"),
     Wrapper(
         "JSON around each line",
         fields=(
