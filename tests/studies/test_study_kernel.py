@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from firstflight.studies.kernel import (
     change,
     each,
     extreme,
+    headed,
     heat_map,
     lines,
     named,
@@ -181,6 +183,26 @@ def two_dimensions(q: Quantities) -> list[Any]:
         ((), {"quantities": [replace(DONE, value=pl.col("application") + 1)]}, '"done": '),
         ((), {"quantities": [replace(DONE, by={"iw": [3, 10]})]}, '"done" is by iw, a key of its grid; leave it out'),
         ((), {"quantities": [replace(DONE, by={"client": ["a"]})]}, '"done": client is never "a"; write numbers'),
+        ((), {"tables": lambda q: [table("t", "T", "", q.done)]}, 'table "t": quantities and notes are lists; write '),
+        (
+            (),
+            {"tables": lambda q: [table("t", "T", "", [q.done], notes="N")]},
+            "notes are lists; write ",
+        ),
+        ((), {"tables": lambda q: [table("t", "T", "", [q.done.drop_attrs()])]}, "an array has no digits; write named"),
+        ((), {"tables": lambda q: [headed(q.done, flights="F")]}, 'the heading of "flights" is .F.; write text for iw'),
+        ((), {"tables": lambda q: [headed(q.done, iw={3: "F"})]}, 'the heading of "iw" is {3: .F.}; write text for iw'),
+        ((), {"tables": lambda q: [q.at(ix=3)]}, 'no quantity has the key "ix"; known here: draw, iw'),
+        ((), {"tables": lambda q: [relative(q.done)]}, 'the base of "done" is {}; write one label of a key'),
+        ((), {"tables": lambda q: [change(q.done, iw=[3])]}, r'the base of "done" is {.iw.: \[3\]}; write one label'),
+        ((), {"tables": lambda q: [change(q.done, iw=4)]}, 'the base of "done" is {.iw.: 4}; write one label'),
+        (
+            (),
+            {"tables": lambda q: [observed(q.done, "iw")]},
+            'the median over iw of "done" with the dimensions iw',
+        ),
+        ((), {"tables": lambda q: [each(q.done.expand_dims("x"), "{value}")]}, '"done" still has the dimensions '),
+        ((), {"tables": lambda q: [q.run]}, "these quantities were stored without their run; measure"),
         ((), {"tables": lambda q: [table("t", "T", "", [])]}, 'table "t" has no quantity; give at least one'),
         ((), {"tables": lambda q: [table("t", "T", "", [q.done, q.done])]}, 'two quantities are called "done"'),
         ((), {"tables": lambda q: 2 * [table("t", "T", "", [q.done])]}, 'table "t" has the name of another table'),
@@ -272,7 +294,9 @@ def test_a_value_may_read_a_key_whose_labels_are_texts(tmp_path: Path) -> None:
         (DECLARED.replace("grid = ", "grids = {} # "), "study.toml: grids: this is empty; give at least one"),
         (f"keys = {{ iw = 3 }}\n{DECLARED}", "study.toml: keys.iw: 3 is not a table; write { "),
         (f"{DECLARED}\n[grids.other]", r"study.toml: it has both \[grid\] and \[grids\]; write .grid., or"),
-        (DECLARED.replace("grid = ", "gird = "), "study.toml: it has no grid; write .grid."),
+        (DECLARED.replace("grid = ", "gird = "), "study.toml: gird: unknown key .gird.; did you mean .grid."),
+        (DECLARED.replace("grid = ", "# "), "study.toml: it has no grid; write .grid."),
+        (f"note = 'N'\n{DECLARED}", "study.toml: note: unknown key .note.; "),
         ("title = T", "study.toml: Invalid value"),
     ],
 )
@@ -311,10 +335,6 @@ def test_studies_of_an_rfc_come_first() -> None:
 def test_a_study_that_gives_its_folder_is_told_to_give_its_file(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r'" is a folder; write k.DeclaredStudy\(__file__, ...\)$'):
         DeclaredStudy(tmp_path, [])
-
-
-def test_quantities_are_copied_as_other_objects_are(times: xr.DataArray) -> None:
-    assert copy.copy(only(times)).time.identical(times)
 
 
 def only(times: xr.DataArray) -> Quantities:
@@ -648,6 +668,20 @@ def test_a_table_has_a_row_per_cell_with_data(times: xr.DataArray) -> None:
     assert made.frame["unit"].unique().to_list() == ["ms"]
 
 
+def test_quantities_and_their_parts_are_copied_and_pickled(times: xr.DataArray) -> None:
+    whole = only(times.where(times["rtt"] < 300))
+    filled = whole.filled(whole.absent(), {}, 1)
+    for of in (whole, whole.at(iw=3), whole.at(iw=3).at(rtt=20), filled):
+        for made in (copy.copy(of), copy.deepcopy(of), pickle.loads(pickle.dumps(of))):
+            assert made.time.identical(of.time)
+    assert [of.name for of in whole.read()] == ["time"]
+
+
+def test_a_ratio_has_a_unit_of_its_own(times: xr.DataArray) -> None:
+    for of in (relative(times, iw=3), change(times, iw=3)):
+        assert of.attrs["units"] == "percent"
+
+
 def test_an_unknown_quantity_is_refused_with_the_known_ones(times: xr.DataArray) -> None:
     with pytest.raises(AttributeError, match='no quantity "tmie"; there are time'):
         _ = only(times).tmie
@@ -869,7 +903,7 @@ def test_parts_stand_along_a_new_key_and_labels_are_fixed_for_all_quantities_at_
     assert (both.dims[0], both.attrs) == ("way", times.attrs)
     assert value(both.sel(way="back", iw=10, rtt=100)) == 2 * value(times.sel(iw=10, rtt=100))
     assert both.sel(way="back", rtt=300).isnull().all()
-    q = Quantities({TIME: times})
+    q = Quantities({TIME: times, replace(TIME, name="page"): times.expand_dims(http=["1.0"])})
     assert q.at(iw=10, http="1.0").time.identical(times.sel(iw=10, drop=True))
     assert (q.read(), "time" in q.at(iw=3)) == ([TIME], True)
 

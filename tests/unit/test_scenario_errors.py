@@ -34,6 +34,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("network.bottleneck.loss_list", True, "network.bottleneck.loss_list: true is not a list; write [ ... ]"),
     ("network.bottleneck.loss_list", [True, 3], "network.bottleneck.loss_list: true is not a number"),
+    ("network.bottleneck.loss_list", [2**32], "network.bottleneck.loss_list: [4294967296] are not ascending numbers"),
+    ("header_size", "70kB", 'header_size: "70kB" is too large; write at most "65535B"'),
     ("application.web.count", 2**32, "application.web.count: 4294967296 is too large; write at most 4294967295"),
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
     ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
@@ -45,6 +47,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.recovery", {"reno": {"rack": True}}, 'tcp.recovery.reno.rack: unknown key "rack"; known here: exit'),
     ("tcp.ecn", True, "tcp.ecn: unknown choice true; known here: off, on, passive"),
     ("tcp.congestion_control", "qubic", 'tcp.congestion_control: unknown algorithm "qubic"; did you mean "cubic"?'),
+    ("tcp.initial_window", "10", 'tcp.initial_window: "10" is text; write the number without quotes'),
+    (
+        "tcp.congestion_control",
+        {"hystart": "off"},
+        'tcp.congestion_control: the algorithm is missing; write for example { algorithm = "cubic", hystart = ... }',
+    ),
     ("tcp.congestion_control", 3, "tcp.congestion_control: 3 is not an algorithm: write for example"),
     (
         "tcp.congestion_control",

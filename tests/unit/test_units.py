@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from firstflight.scenario import BitsPerSecond, Bytes, Duration, Packets
+from firstflight.scenario.parts import RoundTrips
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_what_is_written_reads_back_the_same(quantity: type[Duration], text: str
         (Bytes, "25p", "counted in bytes, not packets"),
         (Packets, "32kB", 'write a number of packets such as "25p"'),
         (Packets, "1.5p", "finer than 1 p"),
+        (RoundTrips, "1.0005bdp", "finer than 0.001 bdp"),
         (Bytes, True, "true has no unit"),
         (Duration, "1e999999999s", '"1e999999999s" is too large: a time is at most 9223372036854775807ns'),
         (Duration, "1e30s", "is too large"),

@@ -16,12 +16,13 @@ from firstflight.scenario.laws import Constant, CountLaw, Planned, SizeLaw, Time
 from firstflight.scenario.queries import Names
 from firstflight.scenario.tcp import Tcp
 from firstflight.scenario.tls import TlsKey
-from firstflight.scenario.units import Bytes, Duration
+from firstflight.scenario.units import Bytes, Bytes32, Content, Duration
 
 # The native module counts them in 32 bits.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 # A share, not percent: at ten times a link's rate next to nothing gets through.
 MOST_LOAD = 10
+LEAST_LOAD = 1e-9
 
 
 def _clients(data: Any, number: ValidatorFunctionWrapHandler) -> Any:
@@ -95,7 +96,7 @@ class TcpApplication(Application):
     count: Count | None = Field(
         default=None, description="files, pages or requests per client; default: to the end of the run"
     )
-    response_header: Bytes | None = Field(
+    response_header: Bytes32 | None = Field(
         default=None,
         description="header size of each response; real applications are configured to send exactly this many bytes; "
         "default: none in simulation; a real server's own",
@@ -133,7 +134,7 @@ class FileTransfer(TcpApplication):
     size: SizeLaw | Literal["row"] = Field(
         description='file size (distribution); `"row"`: the column `bytes` of a population\'s table'
     )
-    request: Bytes = Field(default=Bytes("80B"), description="size of the request")
+    request: Content = Field(default=Bytes("80B"), description="size of the request")
     idle_time: TimeLaw = Field(
         default="0s",
         validate_default=True,
@@ -199,14 +200,14 @@ class WebPage(TcpApplication):
     inline_count: CountLaw = Field(
         default=3, validate_default=True, description="in-line objects per page (distribution of numbers)"
     )
-    request: Bytes = Field(default=Bytes("300B"), description="size of a request")
+    request: Content = Field(default=Bytes("300B"), description="size of a request")
     think_time: TimeLaw | None = Field(
         default=None,
         description="think time from the end of a page to the next (distribution); default: this or `load`",
     )
     load: float | None = Field(
         default=None,
-        gt=0,
+        ge=LEAST_LOAD,
         le=MOST_LOAD,
         description="offered load of all clients together, as a fraction of the rate of link `of`: `load = 0.9`, `of "
         '= "cabinet"`. Pages start at random times. Headers of full segments count; requests, retransmissions and DNS '
@@ -274,6 +275,7 @@ class WebPage(TcpApplication):
             "keep_alive": (kept or self.http_version == "2", 'persistent = "keep_alive" or http_version = "2"'),
             "connections": (kept, 'http_version = "1.1" with persistent = "keep_alive"'),
             "frame": (self.http_version == "2", 'http_version = "2"'),
+            "parallel": (self.http_version == "1.0", 'http_version = "1.0"'),
         }
         for key, (has_use, where) in needs.items():
             if getattr(self, key) is not None and not has_use:
@@ -329,7 +331,7 @@ class Video(TcpApplication):
         description="player buffer, in chunks: the first ones are requested one after another, each further one when a "
         "chunk has been played; playback starts with the first request",
     )
-    request: Bytes = Field(default=Bytes("300B"), description="size of a request")
+    request: Content = Field(default=Bytes("300B"), description="size of a request")
 
     planned: ClassVar[str] = "chunk request_bytes interval_ns buffer_chunks"
 
@@ -350,13 +352,13 @@ class Arrivals(TcpApplication):
 
     kind: Literal["arrivals"] = "arrivals"
     size: SizeLaw = Field(description="file size (distribution)")
-    request: Bytes = Field(default=Bytes("80B"), description="size of a request")
+    request: Content = Field(default=Bytes("80B"), description="size of a request")
     idle_time: TimeLaw | None = Field(
         default=None, description="interarrival time per client (distribution); default: this or `load`"
     )
     load: float | None = Field(
         default=None,
-        gt=0,
+        ge=LEAST_LOAD,
         le=MOST_LOAD,
         description="offered load of all clients together (Poisson), as a fraction of the rate of link `of`: `load = "
         '0.8`, `of = "bottleneck"`. Headers of full segments count; requests and retransmissions do not; default: '
@@ -370,7 +372,7 @@ class Arrivals(TcpApplication):
     def _paced(self) -> Self:
         if (self.idle_time is None) == (self.load is None) or (self.load is None) != (self.of is None):
             raise ValueError(
-                'arrivals have either a gap, such as "50ms", or a load and the link that it is of, such as load = 0.8 '
+                'arrivals have either idle_time = "50ms", or a load and the link that it is of, such as load = 0.8 '
                 'and of = "bottleneck"'
             )
         return self

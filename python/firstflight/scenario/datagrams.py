@@ -1,7 +1,7 @@
 """Applications over UDP."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,7 +9,7 @@ from firstflight.scenario.applications import Application, Count
 from firstflight.scenario.laws import SizeLaw, TimeLaw, largest
 from firstflight.scenario.queries import UDP_BYTES, Header, Interval, Payload, Queries
 from firstflight.scenario.table import ScenarioTable
-from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, within
 
 Direction = Literal["download", "upload", "both"]
 
@@ -49,7 +49,7 @@ class ConstantRate(StreamApplication):
     """Datagrams of one size at a constant `rate`, headers included; one that takes longer than `deadline` is late."""
 
     kind: Literal["constant_rate"] = "constant_rate"
-    rate: BitsPerSecond = Field(description="rate, headers included")
+    rate: Annotated[BitsPerSecond, within((">", 0))] = Field(description="rate, headers included")
     payload: Payload = Field(default=Bytes("1200B"), description="payload of a datagram")
     direction: Direction = Field(default="download", description='`"upload"`, `"download"` or `"both"`')
     deadline: Duration | None = Field(

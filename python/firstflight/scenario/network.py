@@ -70,7 +70,8 @@ QuickStart = Annotated[
 
 
 def _ascending(numbers: list[int]) -> list[int]:
-    if any(number < 1 for number in numbers) or any(b <= a for a, b in pairwise(numbers)):
+    # The native module counts packets in 32 bits.
+    if any(not 1 <= number < 2**32 for number in numbers) or any(b <= a for a, b in pairwise(numbers)):
         raise ValueError(f"{numbers} are not ascending numbers of data packets, such as [3, 14]; the first packet is 1")
     return numbers
 

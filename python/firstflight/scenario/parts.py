@@ -4,16 +4,14 @@ Their models are made of the native module's descriptions of them: another part 
 """
 
 import json
-import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -29,7 +27,7 @@ from firstflight.errors import RequestError
 from firstflight.input_files import read_beside
 from firstflight.scenario.explain import shown
 from firstflight.scenario.table import Made, ScenarioTable, choose
-from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Packets, UnitNumber
+from firstflight.scenario.units import RELATIONS, BitsPerSecond, Bytes, Duration, Packets, UnitNumber, within
 
 
 class RoundTrips(UnitNumber):
@@ -142,22 +140,8 @@ def _native_value(value: Any, name: str, link: Before) -> Any:
 
 
 _UNITS: dict[str, type[UnitNumber]] = {"_ns": Duration, "_bytes": Bytes, "_packets": Packets, "_bps": BitsPerSecond}
-_RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    ">=": ("ge", operator.ge, "small; write at least"),
-    ">": ("gt", operator.gt, "small; write more than"),
-    "<=": ("le", operator.le, "large; write at most"),
-    "<": ("lt", operator.lt, "large; write less than"),
-}
 # Integers of the native module, and what it can count.
 _INTEGERS = {"u32": 2**32 - 1, "u64": 2**63 - 1}
-
-
-def _bounded(unit: type[UnitNumber], bounds: list[tuple[str, int]], value: Any) -> Any:
-    for relation, bound in bounds:
-        _, holds, words = _RELATIONS[relation]
-        if not holds(value, bound):
-            raise ValueError(f'"{value}" is too {words} "{unit.of(bound)}"')
-    return value
 
 
 def _type(name: str, described: Any, bounds: list[tuple[str, Any]]) -> tuple[str, Any, Callable[[Any], Any]]:
@@ -175,8 +159,7 @@ def _type(name: str, described: Any, bounds: list[tuple[str, Any]]) -> tuple[str
         if ending:
             unit = _UNITS[ending]
             most = ("<=", _INTEGERS[described])
-            checked = AfterValidator(partial(_bounded, unit, [*bounds, most]))
-            return name.removesuffix(ending), Annotated[unit, checked], unit.of
+            return name.removesuffix(ending), Annotated[unit, within(*bounds, most)], unit.of
         return name, _number(int, bounds), lambda number: number
     types: dict[str, Any] = {
         "boolean": bool,
@@ -193,7 +176,7 @@ def _type(name: str, described: Any, bounds: list[tuple[str, Any]]) -> tuple[str
 
 
 def _number(kind: type[float], bounds: list[tuple[str, Any]]) -> Any:
-    return Annotated[kind, Field(**{_RELATIONS[relation][0]: bound for relation, bound in bounds})]
+    return Annotated[kind, Field(**{RELATIONS[relation][0]: bound for relation, bound in bounds})]
 
 
 _PARTS: dict[str, type[Part]] = {}

@@ -24,7 +24,7 @@ from firstflight.populations import find
 from firstflight.scenario.laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from firstflight.scenario.paths_table import Columns, column_plan, read_columns
 from firstflight.scenario.table import ScenarioTable, choose
-from firstflight.scenario.units import Duration, Packets
+from firstflight.scenario.units import Duration, Packets, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +131,9 @@ class Population(ScenarioTable, ABC):
         default="rows", description='`"rows"`: each connection; `"aggregates"`: counts, sums and histograms by bucket'
     )
     min_buffer: Packets = Field(default=Packets("10p"), description="minimum size of each queue, in full packets")
-    extra_rtt: Duration = Field(default=Duration("0s"), description="added to every RTT")
+    extra_rtt: Annotated[Duration, within(("<=", 10**18))] = Field(
+        default=Duration("0s"), description="added to every RTT"
+    )
     buckets: Buckets = Field(
         default_factory=Buckets,
         description="`{ rtt_s, down_bps, bdp_bytes, segments }`: lists of upper bucket edges for aggregates; a value "

@@ -26,7 +26,7 @@ from firstflight.scenario.queries import Queries
 from firstflight.scenario.table import ScenarioTable, by_name, choose
 from firstflight.scenario.tcp import Stack, Tcp, check_profile, friendly
 from firstflight.scenario.tree import Tree
-from firstflight.scenario.units import Bytes, Duration
+from firstflight.scenario.units import Bytes, Duration, within
 
 _HOSTS = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?")
 # Segments of a dotted path: a key, or a key with an index.
@@ -94,7 +94,7 @@ class Scenario(ScenarioTable):
         description="largest IP packet, on every link: path MTU discovery and fragmentation are not modeled. An `mss` "
         'that is not set is `mtu` less `header_size`; default: `"1500B"`, with IPv4 as much as the largest `mss` needs',
     )
-    header_size: Bytes | None = Field(
+    header_size: Annotated[Bytes, within(("<=", LARGEST_MTU))] | None = Field(
         default=None, description='TCP and IP header bytes per packet; default: `"40B"`, with IPv6 `"60B"`'
     )
     tcp: Tcp = Field(description="TCP of all endpoints, see below")

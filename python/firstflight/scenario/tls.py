@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from firstflight.counted import nearest
-from firstflight.scenario.explain import shown
 from firstflight.scenario.laws import SizeLaw, law_plan, mean
 from firstflight.scenario.paths_table import MOST_EXCHANGES
 from firstflight.scenario.table import ScenarioTable
-from firstflight.scenario.units import Bytes, Duration
+from firstflight.scenario.units import Bytes, Bytes32, Content, Duration
 
 # Of a certificate without its key and signature, in a Certificate message.
 _CERTIFICATE = 230
@@ -115,15 +114,15 @@ class Tls(ScenarioTable):
     early_data: float = Field(
         default=0.0, ge=0, le=1, description="fraction of the resumed connections with early data (0-RTT)"
     )
-    tickets: Bytes | None = Field(
+    tickets: Bytes32 | None = Field(
         default=None, description="session tickets, sent before the first response; default: `510B` (two of OpenSSL)"
     )
-    record_size: Bytes | None = Field(
+    record_size: Content | None = Field(
         default=None,
         description="largest payload of a TLS record; no byte is usable before its whole record has arrived; default: "
         "`16KiB`, with `flights` no records",
     )
-    write_size: Bytes = Field(
+    write_size: Content = Field(
         default=Bytes("4096B"),
         description="bytes per write of a flight; the last segment of each write may be short; OpenSSL has 4096",
     )
@@ -154,16 +153,16 @@ class Tls(ScenarioTable):
                 "set resumption above 0"
             )
         if self.intermediates is not None and not (isinstance(self.chain, str) and self.chain in ALGORITHMS):
-            raise ValueError(f"chain is {shown(self.chain)}, which has its own intermediates; leave intermediates out")
+            raise ValueError(
+                "a chain by its bytes or of measured hosts has its own intermediates; leave intermediates out"
+            )
         if not isinstance(self.chain, str) and mean(self.chain) > _MOST_CERTIFICATES:
             raise ValueError(
                 f"the mean of chain is above {_MOST_CERTIFICATES}B, the longest list of certificates (RFC 8446 section "
                 "4.4.2)"
             )
-        if self.record_size is not None and not 1 <= self.record_size <= _RECORD_PAYLOAD:
+        if self.record_size is not None and self.record_size > _RECORD_PAYLOAD:
             raise ValueError(f'record_size is "{self.record_size}"; a record holds 1 B to 16KiB (RFC 8446 section 5.1)')
-        if not 1 <= self.write_size < 2**32:
-            raise ValueError(f'write_size is "{self.write_size}"; a write has 1 B to 4294967295 B')
         return self
 
     def of_row(self, size: float, exchanges: int) -> dict[str, Any] | str:

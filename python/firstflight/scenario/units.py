@@ -6,11 +6,12 @@ A number without a unit is refused: 50 could be milliseconds or seconds, and a w
 import decimal
 import operator
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from firstflight.scenario.explain import shown
@@ -81,7 +82,8 @@ class UnitNumber(int):
             raise ValueError(f'"{value}" is not a {cls.noun}: unknown unit "{unit}"; {hint} (units: {known})')
         smallest = min(cls.units, key=lambda name: cls.units[name])
         too_large = f'"{value}" is too large: a {cls.noun} is at most {cls.most}{smallest}'
-        too_fine = f'"{value}" is finer than 1 {smallest}, the smallest step of a {cls.noun}'
+        step = f"{_plain(Decimal(1) / cls.units[smallest])} {smallest}"
+        too_fine = f'"{value}" is finer than {step}, the smallest step of a {cls.noun}'
         try:
             exact = _EXACT.multiply(_EXACT.create_decimal(number), factor)
         except decimal.Overflow:
@@ -214,3 +216,29 @@ class Packets(UnitNumber):
 
 def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
+
+
+RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    ">=": ("ge", operator.ge, "small; write at least"),
+    ">": ("gt", operator.gt, "small; write more than"),
+    "<=": ("le", operator.le, "large; write at most"),
+    "<": ("lt", operator.lt, "large; write less than"),
+}
+
+
+def within(*bounds: tuple[str, int]) -> AfterValidator:
+    """For an annotation: bounds of a quantity in its smallest unit, such as (">=", 1). A ValueError names the bound."""
+
+    def check(value: UnitNumber) -> UnitNumber:
+        for relation, bound in bounds:
+            _, holds, words = RELATIONS[relation]
+            if not holds(value, bound):
+                raise ValueError(f'"{value}" is too {words} "{type(value).of(bound)}"')
+        return value
+
+    return AfterValidator(check)
+
+
+# Sizes that the native module counts in 32 bits.
+Bytes32 = Annotated[Bytes, within(("<=", 2**32 - 1))]
+Content = Annotated[Bytes32, within((">=", 1))]

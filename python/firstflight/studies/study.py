@@ -180,7 +180,7 @@ def declared(folder: Path) -> dict[str, Any]:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RequestError(f"{path}: {error}") from error
-    _Declared.read({key: said[key] for key in _Declared.model_fields if key in said}, f"{path}: ")
+    _Declared.read(said, f"{path}: ")
     if ("grid" in said) == ("grids" in said):
         wrong = "both [grid] and [grids]" if "grid" in said else "no grid"
         raise RequestError(f"{path}: it has {wrong}; write [grid], or [grids.NAME] for each of several")

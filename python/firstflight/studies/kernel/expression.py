@@ -5,6 +5,8 @@ from typing import Any
 import polars as pl
 import xarray as xr
 
+from firstflight.errors import RequestError
+
 
 def percent(part: str, whole: str) -> pl.Expr:
     """The sum of the column `part`, in percent of that of `whole`."""
@@ -37,10 +39,19 @@ MEAN_QUEUE = pl.col("queue_mean_packets").mean()
 
 
 def relative(array: xr.DataArray, **base: Any) -> xr.DataArray:
-    """In percent of the value at the labels `base`, such as `iw=3`, in the same cell otherwise."""
-    return 100 * array / array.sel(base, drop=True)
+    """In percent of the value at the labels `base`, such as `iw=3`, in the same cell otherwise. RequestError without a
+    base, and for what is no label.
+    """
+    return 100 * _ratio(array, base)
 
 
 def change(array: xr.DataArray, **base: Any) -> xr.DataArray:
-    """By how many percent it is more than at the labels `base`, in the same cell otherwise."""
-    return 100 * (array / array.sel(base, drop=True) - 1)
+    """By how many percent it is more than at the labels `base`, as `relative`."""
+    return 100 * (_ratio(array, base) - 1)
+
+
+def _ratio(array: xr.DataArray, base: dict[str, Any]) -> xr.DataArray:
+    labels = {key: array[key].values.tolist() for key in base if key in array.dims}
+    if not base or any(label not in labels.get(key, ()) for key, label in base.items()):
+        raise RequestError(f'the base of "{array.name}" is {base}; write one label of a key, such as iw=3')
+    return (array / array.sel(base, drop=True)).assign_attrs(units="percent")

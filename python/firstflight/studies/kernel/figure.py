@@ -16,7 +16,7 @@ from firstflight.report.figure import Figure, Spec, layer, nominal, quantitative
 from firstflight.report.style import BASE, BETTER, INK, ORDERED, PAPER, SOFT, WORSE
 from firstflight.report.style import color as theme
 from firstflight.report.style import scale as colors
-from firstflight.studies.kernel.quantity import estimates
+from firstflight.studies.kernel.quantity import estimates, words
 from firstflight.studies.kernel.sample import DRAW
 
 # From here on the axis is logarithmic: the largest label over the smallest.
@@ -168,8 +168,9 @@ def _even(labels: list[Any]) -> bool:
 
 def heading_of(quantity: xr.DataArray) -> str:
     """An axis's title."""
-    unit = with_unit("", quantity.attrs["units"]).strip()
-    return f"{quantity.attrs['long_name']}, {unit}" if unit else str(quantity.attrs["long_name"])
+    name, unit, _ = words(quantity)
+    unit = with_unit("", unit).strip()
+    return f"{name}, {unit}" if unit else name
 
 
 def extremes(quantity: xr.DataArray, keys: list[str]) -> str:
@@ -178,13 +179,14 @@ def extremes(quantity: xr.DataArray, keys: list[str]) -> str:
     ends = [end(rows, key=itemgetter("value")) for end in (min, max)]
     if ends[0]["value"] == ends[1]["value"]:
         return ""
+    name, unit, digits = words(quantity)
     varied = [key for key in dict.fromkeys(keys) if len({str(row[key]) for row in rows}) > 1]
 
     def told(row: dict[str, Any]) -> str:
-        number = with_unit(f"{row['value']:,.{quantity.attrs['digits']}f}", quantity.attrs["units"])
+        number = with_unit(f"{row['value']:,.{digits}f}", unit)
         return f"{number} ({', '.join(place(quantity[key], row[key]) for key in varied)})"
 
-    return f"{quantity.attrs['long_name']}: {told(ends[0])} to {told(ends[1])}"
+    return f"{name}: {told(ends[0])} to {told(ends[1])}"
 
 
 def place(coordinate: xr.DataArray, label: Any) -> str:

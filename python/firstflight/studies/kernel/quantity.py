@@ -45,6 +45,10 @@ class Filling:
         self._changed: tuple[xr.DataArray | None, Array] = (None, np.zeros(0))
         self._near = cache(lambda: self._replaced(self._made(0)[0]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles leave out what is made again."""
+        return Filling, (self._quantity, self._array)
+
     @cached_property
     def gaps(self) -> xr.DataArray:
         """Whether a cell has no data; the dimensions are the grid's keys."""
@@ -369,7 +373,7 @@ class Quantities:
         self,
         measured: Mapping[Quantity, xr.DataArray],
         run: Run | None = None,
-        fill: Callable[[Quantity, xr.DataArray], xr.DataArray] = lambda of, array: array,
+        fill: Callable[[Quantity, xr.DataArray], xr.DataArray] | None = None,
     ) -> None:
         """`fill` makes the returned array; it is called once for those that are asked for."""
         self._run, self._fill = run, fill
@@ -385,7 +389,7 @@ class Quantities:
                 pair = self._measured[name]
             except KeyError:
                 raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
-            self._given[name] = self._fill(*pair)
+            self._given[name] = self._fill(*pair) if self._fill else pair[1]
         return self._given[name]
 
     def __dir__(self) -> list[str]:
@@ -400,8 +404,16 @@ class Quantities:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def at(self, **labels: Any) -> Quantities:
-        """The same quantities at these labels, without their dimensions."""
-        return _Part(self, labels)
+        """The same quantities at these labels, without their dimensions. RequestError for a key that none has."""
+        keys = {str(key) for array in self.arrays().values() for key in array.dims}
+        if unknown := [key for key in labels if key not in keys]:
+            raise RequestError(f'no quantity has the key "{unknown[0]}"; {nearest(unknown[0], keys)}')
+        return Quantities(self.arrays(), self._run, partial(self._at, labels))
+
+    def _at(self, labels: Mapping[str, Any], quantity: Quantity, _: xr.DataArray) -> xr.DataArray:
+        """Read by its name, so that this notes what is read."""
+        array: xr.DataArray = getattr(self, quantity.name)
+        return array.sel({key: label for key, label in labels.items() if key in array.dims}, drop=True)
 
     def __contains__(self, name: str) -> bool:
         """Whether the run's engine has the grid of the quantity called `name`."""
@@ -409,8 +421,9 @@ class Quantities:
 
     @property
     def run(self) -> Run:
-        """The measured run, for pictures of single transfers."""
-        assert self._run is not None
+        """The measured run, for pictures of single transfers. RequestError for quantities that were stored without."""
+        if self._run is None:
+            raise RequestError("these quantities were stored without their run; measure one with study.quantities(run)")
         return self._run
 
     @property
@@ -448,12 +461,18 @@ class Quantities:
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
         """The same with values in the cells of `absent`, and others in those of `changed` for each `trial`."""
+        return Quantities(self.arrays(), self._run, partial(self._filled, absent, changed, trial))
 
-        def fill(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
-            filling = self._fillings[quantity] if quantity.grid in absent else None
-            return filling.filled(changed.get(quantity.grid), trial) if filling and filling.is_needed else array
-
-        return Quantities(self.arrays(), self._run, fill)
+    def _filled(
+        self,
+        absent: Mapping[str, xr.DataArray],
+        changed: Mapping[str, xr.DataArray],
+        trial: int,
+        quantity: Quantity,
+        array: xr.DataArray,
+    ) -> xr.DataArray:
+        filling = self._fillings[quantity] if quantity.grid in absent else None
+        return filling.filled(changed.get(quantity.grid), trial) if filling and filling.is_needed else array
 
     def arrays(self) -> dict[Quantity, xr.DataArray]:
         """Each quantity with its values."""
@@ -470,21 +489,6 @@ def _either(gaps: xr.DataArray, others: xr.DataArray) -> xr.DataArray:
     return gaps | others
 
 
-class _Part(Quantities):
-    """Of `whole`, which records the columns that were read."""
-
-    def __init__(self, whole: Quantities, labels: Mapping[str, Any]) -> None:
-        self._whole, self._labels = whole, labels
-        self._measured = whole._measured
-
-    def __getattr__(self, name: str) -> xr.DataArray:
-        array: xr.DataArray = getattr(self._whole, name)
-        return array.sel({key: label for key, label in self._labels.items() if key in array.dims}, drop=True)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._whole
-
-
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
     """The values behind a jackknifed mean, along `replicate` instead of `draw`."""
     mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
@@ -499,7 +503,15 @@ def mean_of(values: xr.DataArray) -> xr.DataArray:
 
 
 def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> xr.DataArray:
-    """The median, or another `summary`, along the dimensions `over`, with a bootstrap per remaining cell."""
+    """The median, or another `summary`, along the dimensions `over`, with a bootstrap per remaining cell. RequestError
+    for other dimensions, and for draws, which are no observations.
+    """
+    if DRAW in values.dims or not over or not set(over) <= set(values.dims) or summary not in _SUMMARIES:
+        there = ", ".join(map(str, values.dims))
+        raise RequestError(
+            f'the {summary} over {", ".join(over) or "nothing"} of "{values.name}" with the dimensions {there}; take '
+            f"{', '.join(_SUMMARIES)} over dimensions of k.Observations"
+        )
     left = [str(key) for key in values.dims if key not in over]
     along = values.stack({REPLICATE + "s": over}).transpose(*left, ...)
     kept = values.isel(dict.fromkeys(over, 0), drop=True).transpose(*left)
@@ -552,8 +564,18 @@ def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1
     return array.rename(name).assign_attrs(long_name=title, units=unit, digits=digits)
 
 
+def words(array: xr.DataArray) -> tuple[str, str, int]:
+    """Title, unit and digits of an array. RequestError for one that was made of others and not `named`."""
+    if missing := {"long_name", "units", "digits"} - array.attrs.keys():
+        raise RequestError(f"an array has no {min(missing)}; write named(array, name, title, unit)")
+    return str(array.attrs["long_name"]), str(array.attrs["units"]), int(array.attrs["digits"])
+
+
 def headed(array: xr.DataArray, **headings: str) -> xr.DataArray:
-    """The array with headings of its dimensions for figures."""
+    """The array with headings of its dimensions for figures. RequestError for another dimension, and for no text."""
+    for key, heading in headings.items():
+        if key not in array.coords or not isinstance(heading, str):
+            raise RequestError(f'the heading of "{key}" is {heading!r}; write text for {dims_of(array)}')
     return array.assign_coords({key: array[key].assign_attrs(long_name=heading) for key, heading in headings.items()})
 
 
@@ -573,6 +595,11 @@ def estimates(array: xr.DataArray, keys: Sequence[str]) -> Iterator[tuple[dict[s
     for place, drawn in zip(itertools.product(*labels), values.reshape(-1, values.shape[-1]), strict=True):
         if not math.isnan(drawn[0]):
             yield dict(zip(keys, place, strict=True)), _estimate(drawn, method)
+
+
+def dims_of(array: xr.DataArray) -> str:
+    """The dimensions but `draw`, in words."""
+    return ", ".join(str(key) for key in array.dims if key != DRAW) or "none"
 
 
 def _by_cell(array: xr.DataArray, keys: Sequence[str]) -> Array:
@@ -610,15 +637,17 @@ def undrawn(array: xr.DataArray) -> xr.DataArray:
 
 
 def value(array: xr.DataArray) -> float:
-    """The value of an array with no dimension but `draw`."""
-    return float(array.isel({DRAW: 0}) if DRAW in array.dims else array)
+    """The value of an array with no dimension but `draw`. ValueError if others remain."""
+    return float(_by_cell(array, ())[0])
 
 
 def each(array: xr.DataArray, words: str) -> str:
-    """`words` for each label of the one dimension, such as "{value:.1f}% at {label} ms", separated by commas."""
-    values = undrawn(array)
-    labels = map(plain, values[values.dims[0]].values)
-    return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values.values, strict=True))
+    """`words` for each label of the one dimension, such as "{value:.1f}% at {label} ms", separated by commas.
+    ValueError if others remain.
+    """
+    key = next(str(key) for key in array.dims if key != DRAW)
+    labels, values = map(plain, array[key].values), _by_cell(array, (key,))[:, 0]
+    return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values, strict=True))
 
 
 def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:

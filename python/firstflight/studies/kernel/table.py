@@ -11,7 +11,7 @@ import xarray as xr
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.counted import nearest
 from firstflight.errors import RequestError
-from firstflight.studies.kernel.quantity import estimates, plain
+from firstflight.studies.kernel.quantity import dims_of, estimates, plain, words
 from firstflight.studies.kernel.sample import DRAW
 
 
@@ -33,6 +33,8 @@ def table(
     quantity, and `misprints` which of these are known to be wrong, along some of its dimensions; `near` gives the range
     of a quantity that counts as close. A cell without data has no row.
     """
+    if isinstance(quantities, xr.DataArray) or isinstance(notes, str):
+        raise RequestError(f'table "{name}": quantities and notes are lists; write [ ... ]')
     if not quantities:
         raise RequestError(f'table "{name}" has no quantity; give at least one')
     metrics = [str(of.name) for of in quantities]
@@ -45,14 +47,15 @@ def table(
     for of in quantities:
         if {*of.dims, DRAW} != {*quantities[0].dims, DRAW}:
             raise RequestError(
-                f'table "{name}": {of.name} has the dimensions {_dims(of)}, and {quantities[0].name} has '
-                f"{_dims(quantities[0])}; select or reduce, or make two tables"
+                f'table "{name}": {of.name} has the dimensions {dims_of(of)}, and {quantities[0].name} has '
+                f"{dims_of(quantities[0])}; select or reduce, or make two tables"
             )
     quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
-    rows, wrong = [], []
+    rows, wrong, formats = [], [], []
     for quantity in quantities:
-        metric = str(quantity.name)
+        metric, (label, unit, digits) = str(quantity.name), words(quantity)
+        formats.append(Metric(metric, label, digits, *(near or {}).get(metric, ())))
         printed, misprinted = (
             _lookup((arrays or {}).get(metric), quantity, f'table "{name}": {argument} of "{metric}"')
             for argument, arrays in (("published", published), ("misprints", misprints))
@@ -61,16 +64,12 @@ def table(
             rows.append(
                 row
                 | {"metric": metric, "ours": estimate.value, "low": estimate.low, "high": estimate.high}
-                | {"published": printed(row), "unit": quantity.attrs["units"]}
+                | {"published": printed(row), "unit": unit}
             )
             if misprinted(row):
                 wrong.append((metric, *map(str, row.values())))
-    formats = tuple(
-        Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"], *(near or {}).get(str(of.name), ()))
-        for of in quantities
-    )
     frame = rows_frame(keys, rows)
-    return Table(name, title, caption, keys, frame, across, formats, tuple(notes), misprints=frozenset(wrong))
+    return Table(name, title, caption, keys, frame, across, tuple(formats), tuple(notes), misprints=frozenset(wrong))
 
 
 def _lookup(array: xr.DataArray | None, of: xr.DataArray, where: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -80,7 +79,7 @@ def _lookup(array: xr.DataArray | None, of: xr.DataArray, where: str) -> Callabl
     keys = [str(key) for key in array.dims]
     for key in keys:
         if key not in of.dims:
-            raise RequestError(f'{where} has the dimension "{key}"; the quantity has {_dims(of)}')
+            raise RequestError(f'{where} has the dimension "{key}"; the quantity has {dims_of(of)}')
         text, of_text = (labels[key].dtype.kind in "OUT" for labels in (array, of))
         if text != of_text and of.sizes[key]:
             raise RequestError(f"{where} has {'text' if text else 'numbers'} as {key}, and the quantity has not")
@@ -99,7 +98,3 @@ def by_labels(rows: pl.DataFrame, *keys: str) -> xr.DataArray:
     for *place, value in rows.select(*keys, "value").iter_rows():
         array.loc[dict(zip(keys, place, strict=True))] = value
     return array
-
-
-def _dims(of: xr.DataArray) -> str:
-    return ", ".join(str(key) for key in of.dims if key != DRAW) or "none"
