@@ -54,9 +54,6 @@ def tables(scenario: Scenario, seed: int = 1) -> dict[str, pl.DataFrame]:
             'app: frame has a meaning with http_version = "2" only; leave it out',
         ),
         (PAGE + 'http_version = "2"\nparallel = 2', 'app: parallel has a meaning with http_version = "1.0" only'),
-        (
-            'app: persistent has a meaning with http_version = "1.1" only',
-        ),
         (PAGE + 'request = "0B"', 'app.request: "0B" is too small; write at least "1B"'),
         (PAGE + 'request = "5GB"', 'app.request: "5GB" is too large; write at most "4294967295B"'),
         (PAGE + 'response_header = "5GB"', 'app.response_header: "5GB" is too large; write at most'),
