@@ -29,7 +29,7 @@ Compared = Callable[[int, int], None]
 SCHEMA = 7
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
-"""Of the resampling; that of the advice is 1."""
+"""Seeds with which the decision is repeated; the advice itself is resampled with seed 1."""
 MATTERS_PERCENT = 5.0
 """A change of a user's own time that is counted as faster or slower."""
 

@@ -51,7 +51,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """As it is written in a budget."""
+        """The term as written in a budget."""
         return f"{self.name}={self.limit:+g}{'%' if self.unit == '%' else ''}"
 
     @property

@@ -40,12 +40,12 @@ class CertificateChain:
 
     @property
     def flight_bytes(self) -> int:
-        """Of the server, with a hybrid key share."""
+        """Bytes of the server's flight, with a hybrid key share."""
         return server_flight(self.algorithm, self.intermediates)
 
     @property
     def name(self) -> str:
-        """In the table."""
+        """The label in the table."""
         more = "leaf only" if self.intermediates == 0 else f"intermediates={self.intermediates}"
         return f"{self.algorithm}, {more}"
 
@@ -131,7 +131,7 @@ class CertificateExperiment(Experiment):
         }
 
     def cells(self, engine: str) -> list[Cell]:
-        """Today's first."""
+        """The cells, those of the current window first."""
         current = self.population.current.window
         windows = [current, *(window for window in self.windows if window != current)]
         return [
@@ -151,7 +151,7 @@ class CertificateExperiment(Experiment):
         return scenario("certificates", window, population | {"columns": columns}, response, description=described)
 
     def result(self, run: Run) -> Certificates:
-        """From the finished run."""
+        """The comparison, from the finished run."""
         users = pl.DataFrame(
             {
                 "client": pl.Series(range(len(self.changed)), dtype=pl.UInt32),

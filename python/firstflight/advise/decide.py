@@ -64,7 +64,7 @@ class CandidateResult:
     stopped_by: tuple[Check, ...]
     not_judged: tuple[Check, ...]
     not_gaining_in: tuple[str, ...]
-    """Settings in which no gain is shown."""
+    """Cases in which no gain is shown."""
     flows_needed: int | None
     """How many flows of the data, of all users, would settle inconclusive terms; None where none is open or no number
     would do."""
@@ -98,7 +98,7 @@ class Decision:
 
 
 def decide(evidence: Evidence) -> Decision:
-    """Apply the rule above."""
+    """The decision by the rule above."""
     chosen, equal, needed = choose(evidence, evidence.cases)
     alone = {case: choose(evidence, [case])[0] for case in evidence.cases}
     return Decision(

@@ -189,7 +189,7 @@ OTHERS = {SHORT: "short response (30 kB)", LONG: "long download (1 MB)"}
 """The concurrent connections of the measured one, whose IW is unchanged: the kind of each."""
 SHORT_SHARE, LONG_SHARE = 0.5, 0.25
 LASTS = "300s"
-"""Of a user's simulation, at most."""
+"""Maximum duration of a user's simulation."""
 WORK = 4_000
 """Users times replicates at least, so that the chance in a user's losses is small compared with the differences
 between users. Of 4,000 homes a second replicate would narrow the intervals of the retransmission rate by 14% and those
@@ -250,7 +250,7 @@ class Experiment(Study):
         ]
 
     def tables(self, run: Run) -> list[Table]:
-        """None: the page has its own."""
+        """No tables: the page has its own."""
         return []
 
     def _scenario(self, case: SensitivityCase, window: int) -> Scenario:

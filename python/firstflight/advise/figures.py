@@ -30,7 +30,7 @@ _MAP_SIZES = np.unique(np.round(np.geomspace(1e3, 1e6, 90))).tolist()
 
 
 def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
-    """In the order of the page."""
+    """All figures, in the order of the page."""
     figures = [_percentiles(advice), _groups(advice), _cost(advice), _map(advice, experiment)]
     return [figure for figure in figures if figure is not None]
 

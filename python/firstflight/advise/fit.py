@@ -47,7 +47,7 @@ class CurrentWindow:
 
     @property
     def known(self) -> bool:
-        """Whether it was seen."""
+        """Whether the data shows the window."""
         return self.flows > 0
 
 

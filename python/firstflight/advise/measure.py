@@ -52,7 +52,7 @@ class Dimension:
         return f"{self.column}_place"
 
     def labels(self) -> list[str]:
-        """A label a bucket, in their order."""
+        """One label per bucket, in order."""
         shown = [f"{edge / self.scale:g}" for edge in self.edges]
         inner = [f"{low} to {high}" for low, high in pairwise(shown)]
         return [
@@ -125,7 +125,7 @@ class Measurements:
         return self._compared(case).frame
 
     def among(self, clients: pl.Series) -> Measurements:
-        """The same of these users alone."""
+        """The measurements of these users alone."""
         other = copy(self)
         other._among = np.zeros(self.flows, dtype=np.bool_)
         other._among[clients.to_numpy()] = True

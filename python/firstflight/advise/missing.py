@@ -40,7 +40,7 @@ class Missing:
 
     @property
     def sentence(self) -> str:
-        """All of it in a sentence or two."""
+        """The missing data in one or two sentences."""
         shown = f" A capture of ten minutes would show {self.shows}: {self.command}." if self.command else ""
         return f"{self.initial_window} would be recommended if {listed(self.conditions)}.{shown}"
 

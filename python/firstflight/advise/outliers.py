@@ -35,7 +35,7 @@ class Outliers:
     without: Estimate
 
     def sentence(self, decision: Decision) -> str:
-        """With and without them."""
+        """The result with and without the outliers."""
         single = len(self.records) == 1
         what = "1 response makes" if single else f"{len(self.records)} responses make"
         without = "Without it" if single else "Without them"

@@ -84,17 +84,17 @@ class AdviceRequest:
 
     @cached_property
     def assumed(self) -> Assumed:
-        """The operator's knowledge."""
+        """The values of `--assume`."""
         return parse_assumed(self.assume)
 
     @cached_property
     def chain(self) -> CertificateChain | None:
-        """The other certificates."""
+        """The chain of `--certificates`."""
         return None if self.certificates is None else parse_chain(self.certificates)
 
     @cached_property
     def digest(self) -> str:
-        """Of the contents of the flows."""
+        """Hash of the contents of the flows."""
         return _digest(self.flows)
 
     def identity(self) -> dict[str, object]:

@@ -145,7 +145,7 @@ def cases(population: FittedPopulation) -> list[SensitivityCase]:
 
 
 def _same(case: SensitivityCase, other: SensitivityCase) -> bool:
-    """Whether both assume the same values."""
+    """Whether both cases assume the same values."""
     return replace(case, name="", text="", about="", rather="") == replace(other, name="", text="", about="", rather="")
 
 

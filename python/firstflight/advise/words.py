@@ -13,7 +13,7 @@ from firstflight.counted import counted, listed
 
 Confidence = Literal["high", "depends on unknowns", "insufficient data"]
 LEVELS: tuple[Confidence, ...] = ("high", "depends on unknowns", "insufficient data")
-"""From the highest to the lowest."""
+"""Levels of confidence, from the highest to the lowest."""
 
 if TYPE_CHECKING:
     from firstflight.advise.advice import Cost, Gain, OtherConnections, UserGroup, UserShares

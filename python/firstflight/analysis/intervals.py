@@ -44,7 +44,7 @@ class Estimate:
     replicates: int = 0
 
     def times(self, factor: float) -> Estimate:
-        """In another unit, such as a share in percent."""
+        """The estimate in another unit, such as a share in percent."""
         return Estimate(factor * self.value, factor * self.low, factor * self.high, self.replicates)
 
 

@@ -1,4 +1,4 @@
-"""The place of a sweep: in threads of this process, on its own Dask cluster, or on one that is there.
+"""Where a sweep is computed: in threads of this process, on a Dask cluster of its own, or on an existing one.
 
 On a cluster replicates travel as numbers, cells as bytes and results as tables, or not at all: with a store, workers
 write them there. Dask replaces a worker that dies; results that it had not delivered are computed again, to the same

@@ -1,4 +1,4 @@
-"""The connection to a Dask scheduler; and a cluster of our own, of which nothing is left however we end."""
+"""The connection to a Dask scheduler; and a cluster of our own, which ends with this process, however that ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
     except ImportError:
         raise MachineError(f"{place} needs Dask, which is not installed: {_INSTALL}") from None
     with contextlib.ExitStack() as stack:
-        # Messages about a connection come from us once, and not from Dask as well.
+        # Our errors report the connection; Dask would log it as well.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         try:
             if place.cluster:
@@ -58,7 +58,7 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
         try:
             yield client
         finally:
-            # Computed chunks are here; a scheduler that does not say good-bye forgets us all the same.
+            # All results have arrived; a scheduler that does not answer drops this client by itself.
             with contextlib.suppress(OSError):
                 client.close(timeout=_CLOSE_WITHIN_S)
 
@@ -133,7 +133,7 @@ def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise MachineError(f"the local Dask cluster does not start: {' '.join(str(error).split())}") from error
-        # It is drawn by Bokeh.
+        # The dashboard needs Bokeh.
         if importlib.util.find_spec("bokeh"):
             _log.warning("firstflight: Dask's dashboard is at %s", cluster.dashboard_link)
         try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Python notices Ctrl-C only between waits.
 _CTRL_C_WITHIN_S = 0.1
-# How often to look how many workers there are, and how long a scheduler may take to say so before it counts as gone.
-_LOOK_EVERY_S = 5.0
+# Interval between counts of the workers, and how long the scheduler may take to answer before it counts as gone.
+_COUNT_EVERY_S = 5.0
 _ANSWER_WITHIN_S = 30.0
 # Tasks handed out for each thread of the workers: one in progress and one that waits.
 _PER_THREAD = 2
@@ -36,7 +36,7 @@ _log = logging.getLogger("firstflight")
 
 
 class Session:
-    """Hands out the work in a queue and collects results, until all are there."""
+    """Submits the chunks of a queue as tasks, and collects their results."""
 
     def __init__(
         self,
@@ -53,28 +53,30 @@ class Session:
         self._queue, self._assemblies, self._on_replicates = queue, assemblies, on_replicates
         self._code = {work.engine: machine.code_version(work.engine) for work in queue.works}
         self._task = portable()
-        self._under_way: dict[Any, tuple[Future[Any], list[Chunk]]] = {}
+        self._submitted: dict[Any, tuple[Future[Any], list[Chunk]]] = {}
         self._ended: queues.SimpleQueue[Future[Any]] = queues.SimpleQueue()
         self._cells: dict[str, bytes | Future[Any]] = {}
-        # Data of an earlier session on the cluster is not taken for ours.
+        # Keys of an earlier session on the cluster are not ours.
         self._token = secrets.token_hex(8)
         self._threads = 0
-        self._looked_s = float("-inf")
-        self._told = False
+        self._checked_s = float("-inf")
+        self._warned = False
 
     def work(self) -> None:
-        """Until the queue is empty and everything has come back. MachineError where the cluster goes away or a worker
-        has another build of firstflight; RequestError where an engine refuses a cell.
+        """Work until the queue is empty and every result has arrived.
+
+        MachineError where the cluster goes away or a worker has another build of firstflight; RequestError where an
+        engine refuses a cell.
         """
         try:
             while True:
-                self._look_at_workers()
-                while len(self._under_way) < _PER_THREAD * max(self._threads, 1):
+                self._count_workers()
+                while len(self._submitted) < _PER_THREAD * max(self._threads, 1):
                     chunks = self._queue.take(max(self._threads, 1))
                     if not chunks:
                         break
                     self._submit(chunks)
-                if not self._under_way:
+                if not self._submitted:
                     return
                 try:
                     self._collect(self._ended.get(timeout=_CTRL_C_WITHIN_S))
@@ -104,7 +106,7 @@ class Session:
                 key=(f"{label}-{self._token}", first.name, first.replicates.start),
                 pure=False,
             )
-        self._under_way[future.key] = (future, chunks)
+        self._submitted[future.key] = (future, chunks)
         future.add_done_callback(self._ended.put)
 
     def _payload(self, chunk: Chunk) -> bytes | Future[Any]:
@@ -121,7 +123,7 @@ class Session:
             # The worker died with the result: the scheduler lets it be computed again.
             future.add_done_callback(self._ended.put)
             return
-        _, chunks = self._under_way.pop(future.key)
+        _, chunks = self._submitted.pop(future.key)
         for chunk, done in zip(chunks, results, strict=True):
             assembly = self._assemblies[chunk.name]
             self._queue.took(chunk, done.seconds)
@@ -147,8 +149,8 @@ class Session:
         except FirstflightError:
             raise
         except TimeoutError:
-            self._looked_s = float("-inf")
-            self._look_at_workers()
+            self._checked_s = float("-inf")
+            self._count_workers()
             return None
         except KilledWorker:
             raise MachineError(
@@ -164,8 +166,8 @@ class Session:
                 f"the scheduler of {self._place} cannot read the work: it needs the same Python and Dask as are here"
             ) from None
 
-    def _look_at_workers(self) -> None:
-        if time.monotonic() - self._looked_s < _LOOK_EVERY_S:
+    def _count_workers(self) -> None:
+        if time.monotonic() - self._checked_s < _COUNT_EVERY_S:
             return
         try:
             # Loosely typed: the scheduler's handlers are attributes that its proxy makes up.
@@ -173,10 +175,10 @@ class Session:
             cores = self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_WITHIN_S)
         except (TimeoutError, OSError):
             raise self._gone() from None
-        self._threads, self._looked_s = sum(cores.values()), time.monotonic()
-        if not self._threads and not self._told:
+        self._threads, self._checked_s = sum(cores.values()), time.monotonic()
+        if not self._threads and not self._warned:
             _log.warning("firstflight: the scheduler of %s has no workers; waiting for them", self._place)
-            self._told = True
+            self._warned = True
 
     def _gone(self) -> MachineError:
         return MachineError(

@@ -1,4 +1,4 @@
-"""The work of a worker: compare its build of firstflight with ours, compute chunks, hand them over or store them."""
+"""The task of a worker: compare its build of firstflight with ours, compute chunks, return or store them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Order = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of an order: its tables or their place on shared storage; and its duration."""
+    """The result of an order: its tables or their place on shared storage, and the seconds it took."""
 
     tables: Tables | None
     place: str
@@ -78,7 +78,7 @@ def compute_chunks(seed: int, orders: list[Order], cells: list[bytes], store: st
 
 
 def written(cell: Cell) -> bytes:
-    """A cell for the way to a worker, as JSON: to be read only after the builds were compared."""
+    """A cell as JSON, which a worker reads only after the builds were compared."""
     return json.dumps(
         {"key": cell.key, "scenario": cell.scenario.to_dict(), "capture": cell.capture, "engine": cell.engine}
     ).encode()

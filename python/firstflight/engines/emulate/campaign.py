@@ -179,7 +179,7 @@ class Campaign:
     def run(
         self, applications: list[dict[str, Any]], replicate: int, duration_s: float
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The same for any applications."""
+        """As `replicate`, for any applications."""
         self.quiet()
         self.layout = self._laid_out.of_replicate(self.seed, replicate)
         changed = [] if self.layout is self._laid_out else self.layout.both_ways()

@@ -188,7 +188,7 @@ class Lab:
                 os.close(pidfd)
 
     def _choose(self, tun_refusal: str | None) -> tuple[str, str]:
-        """The back end and why it is that one."""
+        """The back end, and the reason for it."""
         if self._asked == "tun" and tun_refusal is not None:
             raise MachineError(f"there is no TUN device ({tun_refusal})", f"{TUN_FIX}, or leave the choice to auto")
         if self._asked != "auto":

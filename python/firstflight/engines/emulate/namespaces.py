@@ -82,7 +82,7 @@ def _become(program: list[str], uid: int, gid: int) -> None:
 
 
 def _wait(child: int, heard: set[signal.Signals]) -> int:
-    """Until the child has ended; the exit status."""
+    """Wait until the child has ended; its exit status."""
     ended_by, force_at, shared_at = 0, float("inf"), float("-inf")
     while True:
         pid, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)

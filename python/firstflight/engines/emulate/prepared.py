@@ -35,7 +35,7 @@ _UDP_HEADER_BYTES = 8
 _OPENSSL_WRITES_BYTES = 4096
 
 HostEnds = dict[str, dict[str, KernelSettings]]
-"""By host and peer."""
+"""Settings by host and peer."""
 
 
 def _two_servers(where: str, host: str) -> RequestError:

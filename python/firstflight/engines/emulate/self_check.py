@@ -73,11 +73,11 @@ def check(campaign: Campaign, cells: Sequence[Prepared]) -> dict[str, Any]:
 
 
 class _LostError(SelfCheckError):
-    """The path lost packets of the try."""
+    """The path lost packets of this try."""
 
 
 def _tried(attempt: Callable[[int], Any]) -> Any:
-    """What an attempt comes to; its argument is its number, as a replicate's, so that other losses are drawn."""
+    """The result of an attempt at the check. Its argument numbers the tries, as replicates: other losses are drawn."""
     last = _TRIES - 1
     for number in range(last):
         try:

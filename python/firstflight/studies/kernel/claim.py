@@ -106,7 +106,7 @@ class ClaimSpec:
 
     @property
     def id(self) -> str:
-        """That of the sentence."""
+        """Id of the sentence."""
         return self.sentence.id
 
     def judge(self, lacking: str = "") -> Claim:

@@ -88,7 +88,7 @@ class DeclaredStudy(Study):
         return cells
 
     def _grids_of(self, engine: str) -> list[Grid]:
-        """Those that runs of `engine` have."""
+        """The grids that runs of `engine` have."""
         return [grid for grid in self.grids.values() if grid.is_of(engine)]
 
     def _keys(self, engine: str) -> list[str]:
@@ -159,14 +159,19 @@ class DeclaredStudy(Study):
         if sum(of.blank(coordinates[of.grid]).size for of in quantities) > _TRIED:
             return
         made_up = self._made_up(engine)
-        specs: list[ClaimSpec] = self._results(self._claims, made_up, ClaimSpec)
-        tables: list[Table] = self._results(self._tables, made_up, Table)
+        claims, tables = self._results(self._claims, made_up, ClaimSpec), self._results(self._tables, made_up, Table)
         self._results(self._answer, made_up, str, NoneType)
+        self._check_tables(tables)
+        self._check_claims(claims)
+
+    def _check_tables(self, tables: list[Table]) -> None:
         names = [table.name for table in tables]
         for name in names:
             if name in TABLES or names.count(name) > 1:
                 other = "the records" if name in TABLES else "another table"
                 raise RequestError(f'{self.name}: table "{name}" has the name of {other}; rename it')
+
+    def _check_claims(self, specs: list[ClaimSpec]) -> None:
         ids = [spec.id for spec in specs]
         for spec in specs:
             if ids.count(spec.id) > 1:

@@ -216,7 +216,7 @@ def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
 
 
 _ABREAST = 4
-"""Names in a line of a legend."""
+"""Maximum number of names per line of a legend."""
 _SMALL = 9
 """Font size of the labels of small panels, px."""
 _LABELS = 8

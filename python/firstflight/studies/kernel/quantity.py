@@ -223,7 +223,7 @@ class Quantity:
         return self._summarized(values, labels)
 
     def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """As `measure` without rows: all NaN."""
+        """The array of `measure` without rows: all NaN."""
         labels = self.all_labels(coordinates)
         return self._summarized(np.full([*(len(axis) for axis in labels.values()), 1], np.nan), labels)
 
@@ -301,11 +301,11 @@ class Sampled(Quantity):
 
     @property
     def percentiles(self) -> tuple[float, ...]:
-        """Those that the quantity has as a dimension."""
+        """Percentiles along the dimension `percentile`; empty for a mean or a sum."""
         return () if isinstance(self.summary, str) else self.summary
 
     def labels(self) -> Mapping[str, Sequence[Any]]:
-        """Those of `by`, and the percentiles."""
+        """As `Quantity.labels`, and the percentiles."""
         return {**super().labels(), **({PERCENTILE: self.percentiles} if self.percentiles else {})}
 
 

@@ -33,7 +33,7 @@ _KINDS = {RequestError: "request", MachineError: "machine"}
 
 
 class Runner:
-    """The line to the runner."""
+    """The connection to the runner."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -52,7 +52,7 @@ class Runner:
                 os._exit(0)
 
     def end(self, sentence: str) -> NoReturn:
-        """Tell the runner why, and end the testbed."""
+        """Send the runner the reason, and end the testbed."""
         # A runner that does not read must not keep it alive.
         if self._lock.acquire(timeout=_LAST_WORD_S):
             self._line.settimeout(_LAST_WORD_S)

@@ -156,7 +156,7 @@ class KernelClient:
 
 
 def request_bytes(address: str, path: str) -> int:
-    """The least that a request for `path` takes."""
+    """Minimum bytes of a request for `path`."""
     return len(f"GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n")
 
 
@@ -313,7 +313,7 @@ def _fetched(response: Mapping[str, Any], place: int, port: int) -> Fetched:
 
 
 class QuicClient:
-    """A program a connection, as with curl."""
+    """One program per connection, as with curl."""
 
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace

@@ -94,7 +94,7 @@ class Watched:
         threading.Thread(target=self._watch, name=f"watch {name}", daemon=True).start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Ask it to end, and make it end."""
+        """End the process: by a request, then by force."""
         self.let_go()
         self.process.terminate()
         try:
@@ -104,7 +104,7 @@ class Watched:
             self.process.wait()
 
     def let_go(self) -> None:
-        """From now on it may end."""
+        """Allow the process to end from now on."""
         self._expected.set()
 
     def _watch(self) -> None:

@@ -97,7 +97,7 @@ class ClosingSockets:
         return infos
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._gone = True
         self._thread.join()
         self._events.close()
@@ -119,7 +119,7 @@ class ClosingSockets:
                 self._arrived.notify_all()
 
     def _open(self) -> Iterator[tuple[End, dict[str, int]]]:
-        """The sockets that there are now."""
+        """The sockets that are open now."""
         request = _REQUEST.pack(self._family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, 0xFFFFFFFF, b"")
         for end, info in self._connections(self._questions.dump(_SOCK_DIAG_BY_FAMILY, request)):
             yield end, info | {"closed": 0}

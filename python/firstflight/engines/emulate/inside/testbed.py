@@ -32,17 +32,17 @@ class Host:
 
     @property
     def family(self) -> socket.AddressFamily:
-        """Of its address."""
+        """The address family: IPv4 or IPv6."""
         return socket.AF_INET6 if ":" in self.address else socket.AF_INET
 
     @property
     def in_url(self) -> str:
-        """Its address as a URL has it (RFC 3986 section 3.2.2)."""
+        """The address in the syntax of URLs (RFC 3986 section 3.2.2)."""
         return f"[{self.address}]" if ":" in self.address else self.address
 
 
 class Testbed:
-    """Everything there is."""
+    """The hosts, the link box and the settings of a testbed, in its first process."""
 
     def __init__(self, end: Callable[[str], None]) -> None:
         """`end` ends it all, with a sentence for the user."""

@@ -36,7 +36,7 @@ _SSL_OP_TLSEXT_PADDING = 1 << 4
 
 
 class FailedError(Exception):
-    """The connection broke or the time was up."""
+    """The connection broke, or the run ended."""
 
 
 class Plain:
@@ -52,7 +52,7 @@ class Plain:
         return True
 
     def feed(self, data: bytes) -> bytes:
-        """What was in these bytes."""
+        """The plaintext of these bytes."""
         return data
 
     def write(self, data: bytes) -> None:
@@ -65,7 +65,7 @@ class Plain:
         return out
 
     def session(self) -> Any:
-        """For a later connection, if it can be resumed."""
+        """The session for a later connection; None if it cannot be resumed."""
         return None
 
 
@@ -186,7 +186,7 @@ def shaken(tls: Plain, end: socket.socket) -> tuple[int, int]:
 
 class _TimedConnection:
     sessions: ClassVar[dict[str, Any]] = {}
-    """By server, of its last connection."""
+    """Sessions by server, each of its last connection."""
 
     def __init__(self, kind: str, asked: dict[str, Any]) -> None:
         self._server = asked["address"]
@@ -227,7 +227,7 @@ class _TimedConnection:
                 self.close()
 
     def close(self) -> None:
-        """Close it, without a word to the server."""
+        """Close the connection without a TLS alert."""
         self._end.close()
 
     def _connect(self, asked: dict[str, Any], report: dict[str, Any]) -> None:
