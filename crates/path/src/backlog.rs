@@ -5,7 +5,7 @@ use crate::{Nanos, Ring};
 /// Packets accepted by a link whose service has not started.
 ///
 /// Start times are fixed when a packet is accepted, so the backlog at any later moment follows from comparing them
-/// with the clock: no event is needed when a packet moves from the queue to the line.
+/// with the clock: no event is needed when a packet moves from the queue into service.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     waiting: Ring<(Nanos, u32)>,
@@ -33,7 +33,7 @@ impl Backlog {
         }
     }
 
-    /// Forgets all packets: the line has become idle.
+    /// Forgets all packets: the link has become idle.
     #[inline]
     pub fn clear(&mut self) {
         if !self.waiting.is_empty() {
@@ -81,7 +81,7 @@ impl Backlog {
         self.waiting_bytes
     }
 
-    /// Bytes of the packet that was last put into service (the one on the line, if the line is busy).
+    /// Bytes of the packet that was last put into service.
     pub fn in_service_bytes(&self) -> u32 {
         self.in_service_bytes
     }

@@ -1,4 +1,4 @@
-//! A token bucket in place of a line that transmits packet after packet: the rule of Linux's htb.
+//! A token bucket in place of a transmitter of packet after packet: the rule of Linux's htb.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use crate::{
     queue::{Held, OnDeparture, Packet},
 };
 
-/// A packet that is no longer before the line.
+/// A packet that waits no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left<T> {
     /// The packet, as its owner knows it.

@@ -1,4 +1,4 @@
-//! A FIFO link: a queue, a line, losses, a propagation delay.
+//! A FIFO link: a queue, a transmitter, losses, a propagation delay.
 
 use firstflight_records::{DROPPED, LOST, RECEIVED};
 use serde::{Deserialize, Serialize};
@@ -37,12 +37,12 @@ pub struct LinkSpec {
     /// A model by which packets are lost in addition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_model: Option<LossModel>,
-    /// The queue before the line.
+    /// The queue before the transmitter.
     pub queue: QueueSpec,
     /// The Quick-Start rule of the router before the link. None: it does not know such requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<QuickStartSpec>,
-    /// The token bucket that bounds the rate; none: the line transmits packet after packet.
+    /// The token bucket that bounds the rate; none: packet after packet is transmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<BucketSpec>,
     /// The segments that take one place in the queue; none: each takes one.
@@ -135,7 +135,7 @@ impl LinkOutcome {
 pub struct Link {
     rate: Rate,
     delay: Nanos,
-    /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
+    /// When everything accepted so far will be sent; with a bucket, until when its tokens are negative.
     free_at: Nanos,
     /// Bytes that may wait if the link is drop tail and its limit is one in bytes; else 0. Packets likewise.
     room_bytes: u64,
@@ -227,14 +227,14 @@ impl Rare {
         let transmission = if let Some(bucket) = &mut self.bucket {
             let joins = self.gso.as_ref().is_some_and(|gso| gso.joins);
             let (start, free_at) = bucket.pass(now, joins, serialization);
-            // Its packets count as long as their bytes take at its rate, as those of a line.
+            // Its packets count as long as their bytes take at its rate, as without a bucket.
             Transmission { start, end: start, busy: serialization, free_at }
         } else if let Some(schedule) = &mut self.schedule {
             let start = if is_due { now } else { schedule.start(now, free_at) };
             let end = schedule.send(start, packet.bytes);
             Transmission { start, end, busy: schedule.busy(start, end, serialization), free_at: end }
         } else {
-            Transmission::of_line(now, free_at, serialization)
+            Transmission::in_turn(now, free_at, serialization)
         };
         self.last = (transmission.start, transmission.end);
         transmission
@@ -246,14 +246,14 @@ struct Transmission {
     end: Nanos,
     /// For how long it counts as being transmitted.
     busy: Nanos,
-    /// When the line is free again.
+    /// When the transmitter is free again.
     free_at: Nanos,
 }
 
 impl Transmission {
-    /// By a line that transmits one packet after the other.
+    /// One packet after the other.
     #[inline]
-    fn of_line(now: Nanos, free_at: Nanos, serialization: Nanos) -> Transmission {
+    fn in_turn(now: Nanos, free_at: Nanos, serialization: Nanos) -> Transmission {
         let start = free_at.max(now);
         // Saturating: an event beyond the range of the clock never comes.
         let end = start.saturating_add(serialization);
@@ -306,15 +306,15 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> LinkOutcome {
         let OfferedPacket { bytes, ecn_capable, .. } = packet;
-        let line_busy = self.free_at > now;
-        if line_busy {
+        let serving = self.free_at > now;
+        if serving {
             self.backlog.advance(now);
         } else {
             self.backlog.clear();
         }
         let backlog = &self.backlog;
         let free_at = self.free_at;
-        let arrival = Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
+        let arrival = Arrival { now, bytes, ecn_capable, backlog, serving, free_at };
         let mut decide = || self.queue.on_arrival(arrival, &mut queue_draws);
         let mut joins = false;
         let verdict = match self.rare.as_mut().and_then(|rare| rare.gso.as_mut()) {
@@ -400,7 +400,7 @@ impl Link {
         Some(end.saturating_add(self.delay))
     }
 
-    /// Transmits a packet at `now`, or when the line is free. The packet arrived at `arrived`, when `waiting` packets
+    /// Transmits a packet at `now`, or when the transmitter is free. The packet arrived at `arrived`, when `waiting` packets
     /// were in the queue. Returns the start time and the packet's outcome.
     #[inline(always)]
     fn transmit(
@@ -416,7 +416,7 @@ impl Link {
         let Transmission { start, end, busy, free_at } = match &mut self.rare {
             // A packet that waited until now could not begin earlier.
             Some(rare) => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
-            _ => Transmission::of_line(now, self.free_at, serialization),
+            _ => Transmission::in_turn(now, self.free_at, serialization),
         };
         let mut arrival = end.saturating_add(self.delay);
         let lost = match &mut self.rare {
@@ -460,7 +460,7 @@ impl Link {
         Some((self.rare.as_mut()?.schedule.as_mut()?, self.free_at))
     }
 
-    /// The queue lets a packet go onto the line, which is [ready](Link::ready_at), at `now`.
+    /// The queue lets a packet go into service; the link is [ready](Link::ready_at), at `now`.
     pub(crate) fn depart<T>(
         &mut self,
         now: Nanos,
@@ -498,7 +498,7 @@ impl Link {
         (self.free_at.saturating_sub(self.rate.serialization(bytes)), self.free_at)
     }
 
-    /// Packets that wait at `now`, without the one on the line. `now` must not lie before the last arrival.
+    /// Packets that wait at `now`, without the one in service. `now` must not lie before the last arrival.
     pub fn waiting_packets(&mut self, now: Nanos) -> u32 {
         self.backlog.advance(now);
         self.backlog.packets()

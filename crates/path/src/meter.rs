@@ -22,7 +22,7 @@ pub struct Interval {
     pub dropped_packets: u64,
     /// Packets that waited, integrated over time: divided by the interval, the mean queue.
     pub waiting: u128,
-    /// Time for which the line transmitted.
+    /// Time for which the link transmitted.
     pub busy: Nanos,
     /// Packets that the queue let in with a mark.
     pub marked_packets: u64,
@@ -147,7 +147,7 @@ impl Meter {
         }
     }
 
-    /// A packet arrived at `now`, is on the line from `start` to `finish`, and found `waiting` packets before it.
+    /// A packet arrived at `now`, is in service from `start` to `finish`, and found `waiting` packets before it.
     #[inline(always)]
     pub(crate) fn accepted(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
         if now < self.current_start || finish >= self.current_end {
@@ -186,7 +186,7 @@ impl Meter {
         Some(end)
     }
 
-    /// A packet arrived at `now`, found `waiting` packets before it and goes on the line at `start`, which is later, for
+    /// A packet arrived at `now`, found `waiting` packets before it and goes into service at `start`, which is later, for
     /// `serialization`: when it has left it. None, and nothing is booked, if that crosses a border.
     #[inline(always)]
     pub(crate) fn accepted_in_turn(

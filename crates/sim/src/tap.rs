@@ -142,7 +142,7 @@ impl Tap {
         }
     }
 
-    /// A packet is dropped, lost or delivered at a link; the line has sent all of it at `end`.
+    /// A packet is dropped, lost or delivered at a link; all of it was sent at `end`.
     pub(crate) fn crossed(
         &mut self,
         link: u32,

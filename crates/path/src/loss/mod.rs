@@ -1,4 +1,4 @@
-//! Losses on the line after the transmission: each packet with a probability, single data packets by number, and by a
+//! Losses after the transmission: each packet with a probability, single data packets by number, and by a
 //! model of the channel.
 
 mod gilbert_elliott;

@@ -22,7 +22,7 @@ pub struct Held<T> {
     pub ahead: u32,
 }
 
-/// A packet that a queue lets go onto the line.
+/// A packet that a queue lets go into service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released<T> {
     /// The packet.

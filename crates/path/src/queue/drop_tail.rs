@@ -7,7 +7,7 @@ spec! {
     /// First in, first out; arrivals at a full queue are dropped.
     ///
     /// `counts_packet_in_service`: whether the packet being transmitted takes a place. It does for ns-2 (measured with
-    /// ns-2.35), whose "25" means 24 packets that wait and one on the line; it does not for ns-3 and Linux.
+    /// ns-2.35), whose "25" means 24 packets that wait and one in service; it does not for ns-3 and Linux.
     pub struct DropTailSpec {
         /// limit; packets that arrive beyond it are dropped
         limit: Limit,
@@ -33,8 +33,8 @@ impl DropTail {
         Ok(DropTail { limit: spec.limit.validate()?, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
-    /// Packets and bytes that may wait on a busy line; 0 for a unit that is not limited, or not by the waiting packets
-    /// alone.
+    /// Packets and bytes that may wait while one is in service; 0 for a unit that is not limited, or not by the waiting
+    /// packets alone.
     pub(crate) fn room(&self) -> (u32, u64) {
         match self.limit {
             Limit::Packets(limit) => (limit - u32::from(self.counts_packet_in_service), 0),
@@ -48,11 +48,11 @@ impl DropTail {
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {
         let fits = match self.limit {
             Limit::Packets(limit) => {
-                // A packet that finds the line idle does not wait.
-                !arrival.line_busy || arrival.packets(self.counts_packet_in_service) < limit
+                // A packet that finds none in service does not wait.
+                !arrival.serving || arrival.packets(self.counts_packet_in_service) < limit
             }
             Limit::Bytes(limit) => {
-                !arrival.line_busy
+                !arrival.serving
                     || arrival.bytes_held(self.counts_packet_in_service) + u64::from(arrival.bytes) <= limit
             }
         };

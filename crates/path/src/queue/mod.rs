@@ -25,24 +25,24 @@ pub struct Arrival<'a> {
     pub bytes: u32,
     /// Its sender reacts to marks as it does to losses: ECT(0), ECT(1) or CE in the IP header (RFC 3168 §5).
     pub ecn_capable: bool,
-    /// Packets that wait for the line.
+    /// Packets that wait.
     pub backlog: &'a Backlog,
-    /// The line is transmitting a packet.
-    pub line_busy: bool,
-    /// When the line has sent everything accepted so far; not after `now` if it is not busy.
+    /// A packet is in service: the link transmits it.
+    pub serving: bool,
+    /// When everything accepted so far will be sent; not after `now` if nothing is in service.
     pub free_at: Nanos,
 }
 
 impl Arrival<'_> {
-    /// Packets held: those that wait and, if `with_service`, the one on the line.
+    /// Packets held: those that wait and, if `with_service`, the one in service.
     fn packets(&self, with_service: bool) -> u32 {
-        self.backlog.packets() + u32::from(with_service && self.line_busy)
+        self.backlog.packets() + u32::from(with_service && self.serving)
     }
 
     /// Bytes held, as [`Arrival::packets`] counts packets.
     #[inline]
     fn bytes_held(&self, with_service: bool) -> u64 {
-        let in_service = if with_service && self.line_busy { self.backlog.in_service_bytes() } else { 0 };
+        let in_service = if with_service && self.serving { self.backlog.in_service_bytes() } else { 0 };
         self.backlog.bytes() + u64::from(in_service)
     }
 }

@@ -1,6 +1,6 @@
 //! Proportional integral controller enhanced: RFC 8033, with its names. It decides on arrival.
 //!
-//! The queueing delay is the wait of a packet that arrived at the time of the update: for a line with a known rate
+//! The queueing delay is the wait of a packet that arrived at the time of the update: for a link with a known rate
 //! it need not be estimated (section 4.3 estimates it where it is not).
 
 use super::{Arrival, Limit, Verdict};
@@ -75,7 +75,7 @@ impl Pie {
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update(&arrival);
         self.largest_packet = self.largest_packet.max(arrival.bytes);
-        if !arrival.line_busy {
+        if !arrival.serving {
             return Verdict::Admit;
         }
         let bytes = arrival.backlog.bytes() + u64::from(arrival.bytes);
@@ -121,7 +121,7 @@ impl Pie {
             let qdelay = arrival.free_at.saturating_sub(self.next_update);
             self.step(qdelay);
             self.next_update += self.spec.update_ns;
-            let is_at_rest = self.drop_prob == 0.0 && self.qdelay_old == 0 && !arrival.line_busy;
+            let is_at_rest = self.drop_prob == 0.0 && self.qdelay_old == 0 && !arrival.serving;
             if is_at_rest && self.burst_allowance == self.spec.max_burst_ns {
                 // Until the arrival all updates see the same state as this one.
                 let missed = (arrival.now - self.next_update.min(arrival.now)) / self.spec.update_ns;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn arrival(backlog: &Backlog, bytes: u32) -> Arrival<'_> {
-        Arrival { now: 0, bytes, ecn_capable: false, backlog, line_busy: true, free_at: 4_000 }
+        Arrival { now: 0, bytes, ecn_capable: false, backlog, serving: true, free_at: 4_000 }
     }
 
     /// Whether a packet is dropped early that finds these others, with this draw.

@@ -72,7 +72,7 @@ impl Red {
     #[inline(never)]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update_average(&arrival);
-        if arrival.line_busy && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {
+        if arrival.serving && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {
             self.count = 0;
             return Verdict::Drop;
         }
@@ -101,7 +101,7 @@ impl Red {
     /// of packets that might have been sent in it.
     fn update_average(&mut self, arrival: &Arrival<'_>) {
         let weight = self.spec.weight;
-        if arrival.line_busy {
+        if arrival.serving {
             self.average_packets += weight * (f64::from(arrival.backlog.packets()) - self.average_packets);
         } else if self.mean_serialization > 0 {
             let idle = (arrival.now - arrival.free_at) as f64 / self.mean_serialization as f64;
@@ -152,11 +152,11 @@ mod tests {
         let mut red = red(0.5);
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
-        let busy = Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
+        let busy = Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, serving: true, free_at: 0 };
         assert_eq!(red.on_arrival(busy, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 4.0);
         let backlog = Backlog::default();
-        let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, free_at: 10_000_000, ..busy };
+        let idle = Arrival { now: 12_000_000, backlog: &backlog, serving: false, free_at: 10_000_000, ..busy };
         assert_eq!(red.on_arrival(idle, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 1.0);
     }
@@ -170,7 +170,7 @@ mod tests {
                 let mut backlog = Backlog::default();
                 (1..=waiting).for_each(|packet| backlog.push(packet, 1500));
                 let arrival =
-                    Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 1 };
+                    Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, serving: true, free_at: 1 };
                 red.on_arrival(arrival, &mut || draw)
             };
             assert!((0..100).all(|_| judge(4) == Verdict::Admit));

@@ -40,7 +40,7 @@ fn packets_that_find_the_line_busy_wait_for_it_in_order() {
     assert_eq!(link.waiting_packets(16 * MILLISECOND), 0);
 }
 
-/// ns-2's "25" holds 24 packets that wait and one on the line; ns-3's and Linux's holds 25 that wait.
+/// ns-2's "25" holds 24 packets that wait and one in service; ns-3's and Linux's holds 25 that wait.
 #[test]
 fn a_limit_of_25_packets_holds_25_or_26_by_whether_the_packet_in_service_counts() {
     for (counts_packet_in_service, held) in [(true, 25), (false, 26)] {

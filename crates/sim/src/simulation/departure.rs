@@ -21,7 +21,7 @@ impl Simulation<'_> {
         self.let_leave(link, Some((packet, OfferedPacket { class, ..offered })));
     }
 
-    /// The line of a link takes the next packet.
+    /// A link takes the next packet from its queue.
     #[cold]
     pub(super) fn depart(&mut self, source: u32) {
         self.let_leave(self.departing[source as usize - self.in_flight.len()], None);
@@ -29,22 +29,22 @@ impl Simulation<'_> {
 
     fn let_leave(&mut self, link: u32, arrival: Option<(Packet, OfferedPacket)>) {
         let mut left = std::mem::take(&mut self.left);
-        let line = &mut self.lines[link as usize];
-        let Some(holding) = &mut line.holding else { return };
+        let directed = &mut self.links[link as usize];
+        let Some(holding) = &mut directed.holding else { return };
         let (connections, streams) = (&mut self.connections, &mut self.streams);
         let loss_draw = |packet: &Packet| loss_draw(connections, streams, packet, link);
         match arrival {
             Some((packet, offered)) => {
-                holding.offer(&mut line.link, self.now, offered, packet, loss_draw, &mut left);
+                holding.offer(&mut directed.link, self.now, offered, packet, loss_draw, &mut left);
             }
-            None => holding.advance(&mut line.link, self.now, loss_draw, &mut left),
+            None => holding.advance(&mut directed.link, self.now, loss_draw, &mut left),
         }
         let due = holding.due();
         if due.is_some() {
-            line.departure_order = self.order;
+            directed.departure_order = self.order;
             self.order += 1;
         }
-        self.scheduler.set(line.departures, due.into());
+        self.scheduler.set(directed.departures, due.into());
         for Left { packet, offered, arrived, at, outcome, copy } in left.drain(..) {
             if self.is_watched {
                 self.note_crossing(&packet, link, arrived, offered.bytes, outcome);

@@ -14,7 +14,7 @@ impl Simulation<'_> {
         loop {
             let hop = self.routes.hops[packet.hop() as usize];
             self.records.counts.packet_hops += 1;
-            match self.lines[hop.link as usize].link.pass(at, packet.bytes()) {
+            match self.links[hop.link as usize].link.pass(at, packet.bytes()) {
                 Some(arrival) => at = arrival,
                 None => match self.offer(packet, hop.link, at) {
                     Some(taken) => (packet, at) = taken,
@@ -32,16 +32,16 @@ impl Simulation<'_> {
     /// none: it waits in the queue, is lost, or has been put in flight.
     #[inline(never)]
     fn offer(&mut self, packet: Packet, link: u32, at: Nanos) -> Option<(Packet, Nanos)> {
-        let line = &mut self.lines[link as usize];
-        let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
+        let directed = &mut self.links[link as usize];
+        let (draws, connections, streams) = (&mut directed.queue_draws, &mut self.connections, &mut self.streams);
         let mut lost = || loss_draw(connections, streams, &packet, link);
-        match line.link.pass_or_lose(at, packet.bytes(), packet.carries_data(), &mut lost) {
+        match directed.link.pass_or_lose(at, packet.bytes(), packet.carries_data(), &mut lost) {
             Some(LinkOutcome::Arrives(arrival)) => return Some((packet, arrival)),
             Some(outcome) => return self.cross(packet, link, at, outcome, None),
             None => {}
         }
         if self.asks_for_rates && packet.has_segment() {
-            packet.pass_router(at, &mut line.link, &mut self.options);
+            packet.pass_router(at, &mut directed.link, &mut self.options);
         }
         let offered = OfferedPacket {
             bytes: packet.bytes(),
@@ -51,13 +51,13 @@ impl Simulation<'_> {
             connection: packet.flow(),
             class: 0,
         };
-        if line.holding.is_some() {
+        if directed.holding.is_some() {
             debug_assert_eq!(at, self.now, "a queue that decides on departure cannot be computed ahead");
             self.wait(packet, link, offered);
             return None;
         }
-        let outcome = line.link.offer(at, offered, || draws.uniform(), lost);
-        let copy = line.link.copy();
+        let outcome = directed.link.offer(at, offered, || draws.uniform(), lost);
+        let copy = directed.link.copy();
         if self.is_watched {
             self.note_crossing(&packet, link, at, offered.bytes, outcome);
         }
@@ -86,7 +86,7 @@ impl Simulation<'_> {
             }
         };
         match self.routes.hops[packet.hop() as usize].then {
-            Then::Event(source) | Then::Deliver(source) if self.lines[link as usize].reorders => {
+            Then::Event(source) | Then::Deliver(source) if self.links[link as usize].reorders => {
                 self.put_in_flight_anywhere(packet, source, arrival, copy);
                 None
             }

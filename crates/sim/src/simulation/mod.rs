@@ -76,7 +76,7 @@ pub(crate) struct Simulation<'p> {
     plan: &'p Plan,
     pub(crate) replicate: u32,
     pub(crate) now: Nanos,
-    lines: Vec<DirectedLink>,
+    links: Vec<DirectedLink>,
     routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
@@ -199,7 +199,7 @@ impl Simulation<'_> {
 
     /// The link of a source of departures.
     fn departing(&self, source: u32) -> &DirectedLink {
-        &self.lines[self.departing[source as usize - self.in_flight.len()] as usize]
+        &self.links[self.departing[source as usize - self.in_flight.len()] as usize]
     }
 
     /// True if the event of this number was scheduled before all that are due on links at the time of the earliest.
@@ -348,7 +348,7 @@ impl Simulation<'_> {
         self.set_timer(time, Wake::Server(slot));
     }
 
-    // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
+    // Most timers are of an endpoint whose deadline has moved: what the others do is out of directed.
     #[inline(never)]
     fn fire_timer(&mut self, applications: &mut impl Applications) {
         self.check_order(self.timers.next_order());
@@ -380,9 +380,9 @@ impl Simulation<'_> {
 
     /// Empties the queues that hold packets.
     pub(crate) fn close_queues(&mut self) {
-        for line in &mut self.lines {
-            if let Some(holding) = &mut line.holding {
-                holding.close(&mut line.link, self.now, |packet| packet.discard(&mut self.options));
+        for directed in &mut self.links {
+            if let Some(holding) = &mut directed.holding {
+                holding.close(&mut directed.link, self.now, |packet| packet.discard(&mut self.options));
             }
         }
         debug_assert_eq!(self.options.in_use(), self.packets_with_options(), "options without a packet");
@@ -390,8 +390,8 @@ impl Simulation<'_> {
 
     /// The records, once the run is over.
     pub(crate) fn into_records(mut self) -> Records {
-        for (index, line) in self.lines.iter().enumerate() {
-            for (start, length, counts) in line.link.meter().intervals() {
+        for (index, directed) in self.links.iter().enumerate() {
+            for (start, length, counts) in directed.link.meter().intervals() {
                 self.records.links.push(counts.row(self.replicate, index as u16, start, length));
             }
         }

@@ -52,7 +52,7 @@ impl<'p> Simulation<'p> {
         }
         let routes = Routes::new(topology, pairs.iter().copied())?;
         let meter = Meter::new(metered, meter_interval);
-        let mut lines: Vec<DirectedLink> = Vec::with_capacity(topology.links().len());
+        let mut links: Vec<DirectedLink> = Vec::with_capacity(topology.links().len());
         let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let named = PlanError::within(format!("link {name:?}"));
@@ -68,7 +68,7 @@ impl<'p> Simulation<'p> {
                 departing.push(index as u32);
             }
             let queue_draws = Sequence::new(queue_stream);
-            lines.push(DirectedLink {
+            links.push(DirectedLink {
                 link,
                 queue_draws,
                 reorders: spec.reorders(),
@@ -78,9 +78,9 @@ impl<'p> Simulation<'p> {
             });
         }
         for &(client, server) in pairs {
-            let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
+            let way = [topology.path(client, server)?, topology.path(server, client)?].concat();
             // Without this an application that never waits would do all that it ever does at one moment, for ever.
-            if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
+            if way.iter().all(|&link| links[link as usize].link.transit(plan.header_bytes) == 0) {
                 return Err(misfit!(
                     "from {} to {} and back takes no time: give one of the links between them a delay or a rate",
                     topology.host_name(client),
@@ -107,7 +107,7 @@ impl<'p> Simulation<'p> {
             in_flight: vec![Ring::new(NOTHING); routes.sources],
             departing,
             left: Vec::new(),
-            lines,
+            links,
             routes,
             timers: Timers::default(),
             options: OptionTable::default(),
@@ -140,17 +140,17 @@ impl<'p> Simulation<'p> {
         self.connections.release_all();
         self.streams.clear();
         self.memory.clear();
-        for (index, (line, spec)) in self.lines.iter_mut().zip([Path::down, Path::up]).enumerate() {
+        for (index, (directed, spec)) in self.links.iter_mut().zip([Path::down, Path::up]).enumerate() {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(seed, self.replicate, Purpose::Queue, 0, member);
-            line.link.restart(&spec(path), || queue_stream.bits(0)[1])?;
+            directed.link.restart(&spec(path), || queue_stream.bits(0)[1])?;
             if self.asks_for_rates {
-                line.link.offer_all();
+                directed.link.offer_all();
             }
-            line.queue_draws = Sequence::new(queue_stream);
-            debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
+            directed.queue_draws = Sequence::new(queue_stream);
+            debug_assert!(directed.holding.is_none(), "a user's queues decide on arrival");
         }
-        if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
+        if self.links.iter().all(|directed| directed.link.transit(self.plan.header_bytes) == 0) {
             return Err(misfit!("the path takes no time: give it a round trip or lower rates"));
         }
         Ok(())

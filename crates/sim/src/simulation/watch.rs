@@ -28,7 +28,7 @@ impl Simulation<'_> {
     /// Somebody watches each packet, also where it would only pass.
     fn watch(&mut self) {
         self.is_watched = true;
-        self.lines.iter_mut().for_each(|line| line.link.offer_all());
+        self.links.iter_mut().for_each(|directed| directed.link.offer_all());
     }
 
     /// The packets that passed the tap.
@@ -137,7 +137,7 @@ impl Simulation<'_> {
     pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, outcome: LinkOutcome) {
         let (start, end) = match outcome {
             LinkOutcome::Dropped => (at, at),
-            _ => self.lines[link as usize].link.last_transmission(bytes),
+            _ => self.links[link as usize].link.last_transmission(bytes),
         };
         self.tap_crossing(packet, link, end, outcome);
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
@@ -167,7 +167,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// For a tap: a packet is dropped, lost or delivered at a link, whose line has sent all of it at `end`.
+    /// For a tap: a packet is dropped, lost or delivered at a link, that has sent all of it at `end`.
     fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, outcome: LinkOutcome) {
         let seen = packet.datagram().map(|datagram| {
             (self.stream_identity(&datagram), self.streams[datagram.stream as usize].sender(), self.sight(&datagram))

@@ -88,7 +88,7 @@ impl Arrivals {
         self.rules.sack_compression.is_some()
     }
 
-    /// In whole ticks.
+    /// `time`, rounded down to whole ticks.
     // A division takes longer than most of what happens to a segment, and most clocks have no ticks.
     fn floor(&self, time: Nanos) -> Nanos {
         if self.tick == 1 { time } else { time / self.tick * self.tick }

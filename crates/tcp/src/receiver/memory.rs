@@ -12,7 +12,7 @@ use crate::profile::{AckPolicy, Profile, RttSamples};
 use crate::segment::PathOption;
 use crate::sequence::SeqNum;
 
-/// All of it, or nothing.
+/// Absent in a receiver that needs none of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiverExtras(Option<Box<Memory>>);
 
@@ -94,7 +94,7 @@ impl ReceiverExtras {
         Self(Some(old))
     }
 
-    /// To be added to.
+    /// The memory, made if there is none yet.
     #[cold]
     pub fn get_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Memory {
         self.0.get_or_insert_with(|| Box::new(Memory::new(profile, initial_sequence, Blocks::default())))
@@ -108,7 +108,7 @@ impl ReceiverExtras {
         self.0.as_deref_mut()
     }
 
-    /// With the adaptive acknowledgment policy.
+    /// The arrivals, under the adaptive acknowledgment policy.
     pub fn arrivals(&self) -> Option<&Arrivals> {
         self.memory()?.arrivals.as_ref()
     }

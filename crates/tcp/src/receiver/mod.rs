@@ -187,7 +187,7 @@ impl Receiver {
         self.timestamps()?.age(now, theirs.echo)
     }
 
-    /// To be added to.
+    /// The memory, made if there is none yet.
     pub fn memory_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Memory {
         self.extras.get_or_new(profile, initial_sequence)
     }

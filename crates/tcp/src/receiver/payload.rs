@@ -13,7 +13,7 @@ use std::num::NonZeroU64;
 /// What payload, a FIN or both brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// Nothing that was not known.
+    /// Nothing new.
     Old,
     New,
     /// The peer's FIN, and all of its data before it.

@@ -17,7 +17,7 @@ pub(crate) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// None before the first sample.
+    /// The estimate; none before the first sample.
     pub fn get(&self) -> Option<Nanos> {
         self.eighths_us.map(|eighths| eighths * 1_000 / 8)
     }

@@ -18,7 +18,7 @@ pub(crate) enum Answer {
     /// Something that was never sent: the segment is to be dropped.
     Refused,
     Taken,
-    /// All of our stream.
+    /// All of our stream and our FIN.
     OfFin,
 }
 
@@ -168,7 +168,7 @@ impl Sender {
             snd: &self.snd,
             peer_window: &self.peer_window,
             mss: conn.handshake.mss(),
-            cwnd: self.controller.window(),
+            cwnd: self.controller.cwnd(),
             retries: self.timers.retries,
             retransmissions: conn.stats.retransmissions,
             profile: &conn.profile,
@@ -281,23 +281,23 @@ impl Sender {
     /// Congestion: the controller sets a new ssthresh, towards which cwnd moves immediately or gradually.
     fn begin_reduction(&mut self, conn: &Connection, now: Nanos, facts: &Facts) {
         self.settle_startup(conn, now);
-        let cwnd = self.controller.window();
+        let cwnd = self.controller.cwnd();
         self.controller.on_congestion(now, self.congestion_base(conn, facts));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             scoreboard.reduction.begin(cwnd / conn.handshake.mss());
             if conn.profile.recovery.scoreboard().prr && !self.controller.is_rate_based() {
-                self.controller.set_window(cwnd);
+                self.controller.set_cwnd(cwnd);
             }
         }
     }
 
     /// The base of ssthresh on congestion, bytes.
     fn congestion_base(&self, conn: &Connection, facts: &Facts) -> u32 {
-        conn.profile.ssthresh.base.bytes(facts.flight, self.controller.window())
+        conn.profile.ssthresh.base.bytes(facts.flight, self.controller.cwnd())
     }
 
     fn save_cwnd(&mut self, reducing: bool) {
-        let (cwnd, ssthresh) = (self.controller.window(), self.controller.ssthresh());
+        let (cwnd, ssthresh) = (self.controller.cwnd(), self.controller.ssthresh());
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             scoreboard.reduction.save_cwnd(cwnd, ssthresh, reducing);
         }
@@ -309,7 +309,7 @@ impl Sender {
         }
     }
 
-    /// The latest congestion was none.
+    /// The latest reduction was spurious: restores cwnd and ssthresh.
     fn undo(&mut self, now: Nanos) {
         if let Some((cwnd, ssthresh)) = self.recovery.scoreboard().and_then(|scoreboard| scoreboard.reduction.prior()) {
             self.controller.on_undo(now, cwnd, ssthresh);
@@ -327,7 +327,7 @@ impl Sender {
             NextCwnd::SsthreshUpTo(most) => Some(self.controller.ssthresh().min(most)),
         };
         if let Some(bytes) = bytes {
-            self.controller.set_window(bytes);
+            self.controller.set_cwnd(bytes);
         }
     }
 
@@ -338,7 +338,7 @@ impl Sender {
             if conn.profile.recovery.scoreboard().prr {
                 let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
                 if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
-                    self.controller.set_window(cwnd.saturating_mul(conn.handshake.mss()));
+                    self.controller.set_cwnd(cwnd.saturating_mul(conn.handshake.mss()));
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::sender::window_validation::Validation;
 use crate::sequence::SeqNum;
 use std::num::NonZeroU16;
 
-/// All of it, or nothing.
+/// Absent in a sender that needs none of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderExtras(Option<Box<Extra>>);
 
@@ -76,7 +76,7 @@ impl SenderExtras {
         Self(Some(old))
     }
 
-    /// To be added to.
+    /// The state, made if there is none yet.
     #[cold]
     pub fn get_or_new(&mut self, profile: &Profile) -> &mut Extra {
         self.0.get_or_insert_with(|| Box::new(Extra::new(profile)))
@@ -124,7 +124,7 @@ impl SenderExtras {
         }
     }
 
-    /// Neither is needed any more.
+    /// Ends start-up scheme and pacer.
     pub fn end_departures(&mut self) {
         if let Some(extra) = self.0.as_deref_mut() {
             extra.departure = None;
@@ -144,7 +144,7 @@ impl SenderExtras {
         Some(&self.0.as_deref()?.record_ends).filter(|ends| !ends.is_empty())
     }
 
-    /// If somebody listens.
+    /// The listener to the sender's events, if there is one.
     pub fn listener(&self) -> Option<&Listener> {
         self.0.as_deref()?.listener.as_deref()
     }

@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     rtt: RttEstimator,
     /// The first flight, and the data after an idle time.
     bursts: Bursts,
-    /// The results for others.
+    /// What later connections learn from this one.
     sharing: Sharing,
     /// State that only some senders have.
     extras: SenderExtras,
@@ -118,7 +118,7 @@ impl Sender {
 
     /// cwnd in force, bytes.
     pub fn cwnd_bytes(&self, conn: &Connection) -> u32 {
-        self.recovery.cwnd(self.controller.window(), conn.handshake.mss())
+        self.recovery.cwnd(self.controller.cwnd(), conn.handshake.mss())
     }
 
     /// ssthresh in bytes, if anything has set it.

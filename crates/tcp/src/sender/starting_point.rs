@@ -134,7 +134,7 @@ impl Sender {
         // The controller must not hold a window in segments of the old size; its algorithm begins when the handshake is
         // complete.
         let window = self.initial_window_bytes(conn);
-        self.controller.restart_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
+        self.controller.reset_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
     /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: if our SYN was
@@ -218,11 +218,11 @@ impl Sender {
     pub fn outcome(&self, conn: &Connection) -> Outcome {
         let segments = |bytes: u32| bytes / conn.handshake.mss().max(1);
         Outcome {
-            window_segments: segments(self.controller.window()),
+            window_segments: segments(self.controller.cwnd()),
             ssthresh_segments: self.controller.known_ssthresh().map(segments),
             initial_window_failed: self.sharing.initial_window_failed,
             initial_window_segments: self.initial_window_segments(conn),
-            largest_window_segments: segments(self.controller.largest_window()),
+            largest_window_segments: segments(self.controller.largest_cwnd()),
             delivered_segments: (self.snd.una - self.snd.initial()).div_ceil(conn.handshake.mss().max(1).into()) as u32,
             retransmissions: conn.stats.retransmissions,
         }

@@ -99,13 +99,13 @@ impl Sender {
         let mut window = self.peer_window.limited_bytes;
         match &self.recovery {
             Recovery::Counting(counting) => {
-                window = window.min(counting.cwnd(self.controller.window(), conn.handshake.mss()))
+                window = window.min(counting.cwnd(self.controller.cwnd(), conn.handshake.mss()))
             }
             Recovery::Scoreboard(scoreboard) => {
                 // Here cwnd counts segments in flight, whatever their size. A bare FIN takes no room in it.
                 let bare_fin = self.snd.nxt >= self.snd.data_end;
                 let taken = (scoreboard.load(&conn.profile) + 1).saturating_mul(conn.handshake.mss());
-                if !probing && !bare_fin && taken > self.controller.window() {
+                if !probing && !bare_fin && taken > self.controller.cwnd() {
                     return None;
                 }
             }
@@ -159,7 +159,7 @@ impl Sender {
         let idle = self.snd.data_end.saturating_sub(self.snd.nxt) < u64::from(conn.handshake.mss());
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if idle {
-                scoreboard.limit_by_application(self.controller.window() / conn.handshake.mss());
+                scoreboard.limit_by_application(self.controller.cwnd() / conn.handshake.mss());
             }
         }
     }
@@ -294,14 +294,14 @@ impl Sender {
         }
         let profile = &conn.profile;
         let window = profile.restart_window.window_bytes(
-            self.controller.window(),
+            self.controller.cwnd(),
             self.initial_window_bytes(conn),
             conn.handshake.mss(),
             self.sharing.burst_was_lost,
             // Of an idle time that just exceeds n RTOs, n have passed.
             (idle - 1) / self.rtt.rto(),
         );
-        let before = self.controller.window();
+        let before = self.controller.cwnd();
         let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);
         if threshold > self.controller.ssthresh() {
             self.controller.set_ssthresh(threshold);
@@ -312,7 +312,7 @@ impl Sender {
             }
         }
         if window < before {
-            self.controller.set_window(window);
+            self.controller.set_cwnd(window);
             conn.stats.idle_restarts += 1;
             self.bursts.restart(self.snd.nxt);
             self.publish(conn, now, Trigger::IdleRestart);

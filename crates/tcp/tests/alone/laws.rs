@@ -93,7 +93,7 @@ fn on_long_paths_cubics_window_has_the_mean_of_rfc_9438() {
 fn between_losses_cubics_window_follows_the_curve_of_rfc_9438() {
     let mut run = Alone::new(cubic(Hystart::Off), Path::unlimited(SECOND / 10, None));
     run.run_rounds(3);
-    run.controller.set_window(1000 * MSS);
+    run.controller.set_cwnd(1000 * MSS);
     run.controller.on_congestion(run.now, 1000 * MSS);
     let (w_max, begin) = (1000.0, run.now);
     // The first round trip acknowledges the data that slow start had in flight, which is less than a window.
@@ -146,7 +146,7 @@ fn westwoods_threshold_is_the_bandwidth_times_the_shortest_round_trip() {
 fn westwood_does_not_halve_a_window_that_the_buffer_did_not_inflate() {
     let mut run = Alone::new(CongestionAlgorithm::Westwood, Path { lose_every: Some(20_000), ..Path::USUAL });
     run.run_until(60 * SECOND);
-    run.controller.set_window(PIPE_SEGMENTS * MSS);
+    run.controller.set_cwnd(PIPE_SEGMENTS * MSS);
     run.controller.on_congestion(run.now, PIPE_SEGMENTS * MSS);
     assert!(run.window_segments() > PIPE_SEGMENTS * 9 / 10, "{}", run.window_segments());
 }
@@ -272,11 +272,11 @@ fn an_undo_restores_window_and_threshold() {
     for algorithm in all.filter(|algorithm| *algorithm != CongestionAlgorithm::Bbr).chain([cubic(Hystart::Hystart)]) {
         let mut run = Alone::new(algorithm, Path::USUAL);
         run.run_rounds(40);
-        let before = (run.controller.window(), run.controller.ssthresh());
+        let before = (run.controller.cwnd(), run.controller.ssthresh());
         run.controller.on_timeout(run.now, run.flight_bytes(), true);
-        assert_eq!(run.controller.window(), MSS, "{algorithm:?}");
+        assert_eq!(run.controller.cwnd(), MSS, "{algorithm:?}");
         run.controller.on_undo(run.now, before.0, before.1);
-        assert_eq!(run.controller.window(), before.0, "{algorithm:?}");
+        assert_eq!(run.controller.cwnd(), before.0, "{algorithm:?}");
         // Westwood's threshold may be higher after the timeout than before.
         assert!(run.controller.ssthresh() >= before.1, "{algorithm:?}");
     }
@@ -287,7 +287,7 @@ fn an_undo_restores_window_and_threshold() {
 #[test]
 fn a_smaller_window_than_last_time_makes_cubic_aim_lower() {
     let mut run = Alone::new(cubic(Hystart::Off), Path::unlimited(SECOND / 10, None));
-    run.controller.set_window(1000 * MSS);
+    run.controller.set_cwnd(1000 * MSS);
     run.controller.on_congestion(0, 1000 * MSS);
     assert_eq!(run.window_segments(), 1000 * 717 / 1024);
     run.controller.on_congestion(0, 700 * MSS);

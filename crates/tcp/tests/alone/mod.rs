@@ -133,11 +133,11 @@ impl Alone {
     }
 
     fn window_segments(&self) -> u32 {
-        self.controller.window() / MSS
+        self.controller.cwnd() / MSS
     }
 
     fn may_send(&self) -> bool {
-        self.flight_bytes() + MSS <= self.controller.window()
+        self.flight_bytes() + MSS <= self.controller.cwnd()
     }
 
     /// Segments that wait at the bottleneck, the one in service not counted.
@@ -304,7 +304,7 @@ impl Alone {
         let (begin, end, mut area) = (self.now, self.losses + cycles, 0.0);
         while self.losses < end {
             let before = self.now;
-            let window = f64::from(self.controller.window()) / f64::from(MSS);
+            let window = f64::from(self.controller.cwnd()) / f64::from(MSS);
             self.step();
             area += window * (self.now - before) as f64;
         }

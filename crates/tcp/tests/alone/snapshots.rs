@@ -51,7 +51,7 @@ fn run(algorithm: CongestionAlgorithm) -> Alone {
 
 /// A spurious timeout with a full window in flight, undone a round trip later.
 fn timeout_and_undo(run: &mut Alone) {
-    let (window, ssthresh) = (run.controller.window(), run.controller.ssthresh());
+    let (window, ssthresh) = (run.controller.cwnd(), run.controller.ssthresh());
     run.controller.on_timeout(run.now, run.flight_bytes(), true);
     run.round.events.push("timeout");
     run.run_rounds(1);

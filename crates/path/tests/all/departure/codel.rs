@@ -174,7 +174,7 @@ fn packets_that_are_ecn_capable_are_marked_and_none_is_dropped() {
 fn a_limit_in_bytes_holds_so_many() {
     let packets = vec![Coming { at: 0, bytes: 1000, flow: 0, ecn_capable: false }; 10];
     let (_, [_, dropped, sent]) = by_link(spec(Limit::Bytes(4000), 5, 100, false), &packets, 100 * MILLISECOND);
-    assert_eq!((dropped, sent), (5, 5), "one on the line and four that wait");
+    assert_eq!((dropped, sent), (5, 5), "one in service and four that wait");
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// None, in the same memory.
+    /// No blocks, in the same memory.
     pub(crate) fn emptied(mut self) -> Self {
         self.ready.clear();
         self.ahead.clear();

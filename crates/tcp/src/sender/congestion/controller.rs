@@ -50,7 +50,7 @@ impl Controller {
     }
 
     /// Resets cwnd and ssthresh to their initial values; the algorithm keeps its state.
-    pub(crate) fn restart_window(&mut self, start: &Start) {
+    pub(crate) fn reset_window(&mut self, start: &Start) {
         self.window = Window::new(start);
     }
 
@@ -128,12 +128,12 @@ impl Controller {
     }
 
     /// cwnd, in bytes.
-    pub(crate) fn window(&self) -> u32 {
+    pub(crate) fn cwnd(&self) -> u32 {
         self.window.cwnd().0
     }
 
     /// The largest cwnd so far, in bytes.
-    pub(crate) fn largest_window(&self) -> u32 {
+    pub(crate) fn largest_cwnd(&self) -> u32 {
         self.window.largest().0
     }
 
@@ -148,7 +148,7 @@ impl Controller {
     }
 
     /// Replaces cwnd.
-    pub(crate) fn set_window(&mut self, bytes: u32) {
+    pub(crate) fn set_cwnd(&mut self, bytes: u32) {
         self.window.set_cwnd(Bytes(bytes));
     }
 

@@ -371,7 +371,7 @@ mod tests {
                 cubic.on_start(now - MILLISECOND, Some(last_sent_at));
             }
             acknowledge(&mut cubic, now, 2000);
-            cubic.window()
+            cubic.cwnd()
         };
         assert_eq!(window_after(0), window_after(20_000 * MILLISECOND));
     }
@@ -380,15 +380,15 @@ mod tests {
     fn a_timeout_forgets_w_max_so_that_the_window_grows_by_a_twentieth() {
         let mut cubic = cubic(100);
         cubic.on_timeout(0, 100 * MSS, true);
-        assert_eq!((cubic.window(), cubic.ssthresh()), (MSS, 70 * MSS));
+        assert_eq!((cubic.cwnd(), cubic.ssthresh()), (MSS, 70 * MSS));
         let now = acknowledge(&mut cubic, 0, 69);
-        assert_eq!(cubic.window(), 70 * MSS);
+        assert_eq!(cubic.cwnd(), 70 * MSS);
         let now = acknowledge(&mut cubic, now, 19);
-        assert_eq!(cubic.window(), 70 * MSS);
+        assert_eq!(cubic.cwnd(), 70 * MSS);
         let now = acknowledge(&mut cubic, now, 1);
-        assert_eq!(cubic.window(), 71 * MSS);
+        assert_eq!(cubic.cwnd(), 71 * MSS);
         acknowledge(&mut cubic, now, 20);
-        assert_eq!(cubic.window(), 72 * MSS);
+        assert_eq!(cubic.cwnd(), 72 * MSS);
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
         let mut cubic = cubic(100);
         cubic.on_timeout(0, 100 * MSS, true);
         cubic.on_timeout(0, MSS, false);
-        assert_eq!((cubic.window(), cubic.ssthresh()), (MSS, 70 * MSS));
+        assert_eq!((cubic.cwnd(), cubic.ssthresh()), (MSS, 70 * MSS));
     }
 
     #[test]
@@ -405,9 +405,9 @@ mod tests {
         cubic.on_congestion(0, 100 * MSS);
         let mut now = acknowledge(&mut cubic, 0, 1);
         now += 100_000 * MILLISECOND;
-        let before = cubic.window();
+        let before = cubic.cwnd();
         acknowledge(&mut cubic, now, 70);
-        assert!(cubic.window() <= before + 36 * MSS, "{}", cubic.window());
+        assert!(cubic.cwnd() <= before + 36 * MSS, "{}", cubic.cwnd());
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
                 cubic.on_ack(0, Acknowledged { bytes: Bytes(bytes) });
             }
             acknowledge(&mut cubic, 2000 * MILLISECOND, 70);
-            cubic.window()
+            cubic.cwnd()
         };
         assert_eq!(window_after(Some(0)), window_after(Some(MSS)));
         assert!(window_after(Some(0)) > window_after(None));
@@ -431,7 +431,7 @@ mod tests {
         for _ in 0..4 {
             cubic.on_ack(0, Acknowledged { bytes: Bytes(MSS / 4) });
         }
-        assert_eq!(cubic.window(), 11 * MSS);
+        assert_eq!(cubic.cwnd(), 11 * MSS);
     }
 
     #[test]

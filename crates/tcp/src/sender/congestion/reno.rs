@@ -120,38 +120,38 @@ mod tests {
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
         let mut reno = reno(SlowStartGrowth::AbcL1, 10_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(9000) });
-        assert_eq!(reno.window(), 10_000);
+        assert_eq!(reno.cwnd(), 10_000);
         reno.on_congestion(0, 10_000);
-        assert_eq!((reno.window(), reno.ssthresh()), (5000, 5000));
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (5000, 5000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(4000) });
-        assert_eq!(reno.window(), 5000);
+        assert_eq!(reno.cwnd(), 5000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
-        assert_eq!(reno.window(), 6000);
+        assert_eq!(reno.cwnd(), 6000);
     }
 
     #[test]
     fn what_slow_start_leaves_over_counts_towards_congestion_avoidance() {
         let mut reno = reno(SlowStartGrowth::AbcUnlimited, 8000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(8000) });
-        assert_eq!(reno.window(), 10_000);
+        assert_eq!(reno.cwnd(), 10_000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(3000) });
-        assert_eq!(reno.window(), 10_000);
+        assert_eq!(reno.cwnd(), 10_000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
-        assert_eq!(reno.window(), 11_000);
+        assert_eq!(reno.cwnd(), 11_000);
     }
 
     #[test]
     fn credit_from_a_larger_window_buys_one_segment_and_no_more() {
         let mut reno = reno(SlowStartGrowth::AbcUnlimited, 20_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(19_000) });
-        reno.set_window(5000);
+        reno.set_cwnd(5000);
         reno.set_ssthresh(5000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
-        assert_eq!(reno.window(), 6000);
+        assert_eq!(reno.cwnd(), 6000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(4000) });
-        assert_eq!(reno.window(), 6000);
+        assert_eq!(reno.cwnd(), 6000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
-        assert_eq!(reno.window(), 7000);
+        assert_eq!(reno.cwnd(), 7000);
     }
 
     #[test]

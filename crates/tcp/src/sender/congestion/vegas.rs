@@ -174,7 +174,7 @@ mod tests {
             rounds.vegas.on_start(0, None);
             rounds.round(&[BASE; 3]);
             assert_eq!(rounds.state(), (3, 2));
-            rounds.vegas.set_window(cwnd * MSS);
+            rounds.vegas.set_cwnd(cwnd * MSS);
             rounds.vegas.set_ssthresh(ssthresh * MSS);
             rounds
         }
@@ -197,7 +197,7 @@ mod tests {
 
         /// cwnd and ssthresh in segments.
         fn state(&self) -> (u32, u32) {
-            (self.vegas.window() / MSS, self.vegas.ssthresh() / MSS)
+            (self.vegas.cwnd() / MSS, self.vegas.ssthresh() / MSS)
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
                 rounds.vegas.on_congestion(0, 20 * MSS);
                 assert_eq!(rounds.state(), (10, 10));
             }
-            rounds.vegas.set_window(12 * MSS);
+            rounds.vegas.set_cwnd(12 * MSS);
             // This one would have ended the round.
             rounds.ack(BASE, true);
             assert_eq!(rounds.state(), (12, 10));

@@ -122,7 +122,7 @@ mod tests {
     /// cwnd and ssthresh in segments after a loss.
     fn after_loss(mut westwood: Controller) -> (u32, u32) {
         westwood.on_congestion(0, 100 * MSS);
-        (westwood.window() / MSS, westwood.ssthresh() / MSS)
+        (westwood.cwnd() / MSS, westwood.ssthresh() / MSS)
     }
 
     // 51,000 bytes in 51 ms: 1000 bytes a ms, of which an RTT of 40 ms makes 40 segments.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(after_loss(westwood.clone()), (2, 2), "without a sample two segments are left");
         acknowledge(&mut westwood, 39.2, &FIRST[3..]);
         assert_eq!(after_loss(westwood.clone()), (40, 40));
-        westwood.set_window(30 * MSS);
+        westwood.set_cwnd(30 * MSS);
         assert_eq!(after_loss(westwood), (30, 40));
     }
 
@@ -170,10 +170,10 @@ mod tests {
         acknowledge(&mut westwood, 40.0, &FIRST);
         acknowledge(&mut westwood, 60.0, &[(1052, 65_000)]);
         westwood.on_timeout(0, 100 * MSS, true);
-        assert_eq!((westwood.window(), westwood.ssthresh()), (MSS, 40 * MSS));
+        assert_eq!((westwood.cwnd(), westwood.ssthresh()), (MSS, 40 * MSS));
         westwood.on_timeout(0, MSS, false);
-        assert_eq!((westwood.window(), westwood.ssthresh()), (MSS, 40 * MSS));
-        westwood.set_window(100 * MSS);
+        assert_eq!((westwood.cwnd(), westwood.ssthresh()), (MSS, 40 * MSS));
+        westwood.set_cwnd(100 * MSS);
         assert_eq!(after_loss(westwood.clone()), (60, 60), "the latest RTT stands in");
         acknowledge(&mut westwood, 50.0, &[(1053, 65_000)]);
         assert_eq!(after_loss(westwood), (50, 50));
@@ -183,6 +183,6 @@ mod tests {
     fn cwnd_grows_as_renos() {
         let mut westwood = westwood();
         westwood.on_ack(0, Acknowledged { bytes: Bytes(3 * MSS) });
-        assert_eq!(westwood.window(), 103 * MSS);
+        assert_eq!(westwood.cwnd(), 103 * MSS);
     }
 }

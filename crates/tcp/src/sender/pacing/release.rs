@@ -45,7 +45,7 @@ impl Sender {
             PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, SECOND)),
             PacedBy::Window(rules) => {
                 let srtt = self.rtt.smoothed(&profile.rto);
-                srtt.map(|srtt| rules.rate(controller.window(), controller.ssthresh(), srtt))
+                srtt.map(|srtt| rules.rate(controller.cwnd(), controller.ssthresh(), srtt))
             }
             PacedBy::Startup { flight, .. } => Some(flight.rate),
         });

@@ -33,7 +33,7 @@ impl Sender {
     fn room(&mut self, conn: &Connection, writing: bool, size: u64) -> u64 {
         let Some(rules) = conn.profile.send_buffer else { return u64::MAX };
         let (cwnd, mss, unsent) =
-            (self.controller.window(), conn.handshake.mss().max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
+            (self.controller.cwnd(), conn.handshake.mss().max(1), self.snd.data_end.saturating_sub(self.snd.nxt));
         let (in_flight, sk_buffs) = match self.recovery.scoreboard() {
             Some(scoreboard) => (scoreboard.in_flight(), scoreboard.sk_buffs()),
             None => (self.snd.flight() / mss, self.snd.flight().div_ceil(mss)),
@@ -75,7 +75,7 @@ impl Sender {
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             if !writing && end.saturating_sub(next) < u64::from(conn.handshake.mss()) {
                 // Linux, tcp_rate_check_app_limited.
-                scoreboard.limit_by_application(self.controller.window() / conn.handshake.mss());
+                scoreboard.limit_by_application(self.controller.cwnd() / conn.handshake.mss());
             }
             if conn.profile.recovery.scoreboard().trains.is_some() {
                 scoreboard.train.queue.copy(now, next, end, size);
@@ -121,7 +121,7 @@ impl Sender {
         let half = u64::from(self.peer_window.largest_bytes / 2);
         let push = if waiting > first_queued { queue.push(now, self.snd.nxt, first_queued, half) } else { Push::None };
         let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
-        let window = self.controller.window();
+        let window = self.controller.cwnd();
         let srtt = self.rtt.smoothed(&conn.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
         let room = Room {

@@ -103,7 +103,7 @@ impl Room {
 pub(crate) struct Train {
     /// Segments of it that are still to leave.
     left: u32,
-    /// It has more than one.
+    /// It has more than one segment.
     several: bool,
     /// It waits, because the congestion window has no room for more.
     pub limited: bool,

@@ -45,7 +45,7 @@ pub(crate) struct WriteQueue {
 /// How an sk_buff leaves during the write that fills it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Push {
-    /// As at any time.
+    /// As outside of a write.
     None,
     /// A train of any length, and the rest takes more of the write.
     One,

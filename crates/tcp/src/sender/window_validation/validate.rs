@@ -45,7 +45,7 @@ impl Sender {
             una: self.snd.una,
             nxt: self.snd.nxt,
             window_segments: window,
-            in_slow_start: self.controller.window() < self.controller.ssthresh(),
+            in_slow_start: self.controller.cwnd() < self.controller.ssthresh(),
             initial_window_segments: self.initial_window_bytes(conn) / conn.handshake.mss(),
             rto: self.rtt.rto(),
             // Linux, tcp_cwnd_application_limited: a full socket buffer (SOCK_NOSPACE) is not the application's limit.
@@ -56,7 +56,7 @@ impl Sender {
         if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
             // RFC 2861 §3.1 and Linux's tcp_current_ssthresh: ssthresh = max(ssthresh, 3*cwnd/4).
             let ssthresh = (window / 2 + window / 4) * conn.handshake.mss();
-            self.controller.set_window(segments * conn.handshake.mss());
+            self.controller.set_cwnd(segments * conn.handshake.mss());
             self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
             self.publish(conn, now, Trigger::ApplicationLimited);
         }
@@ -76,7 +76,7 @@ impl Sender {
     // Linux asks with the window that a recovery ends with (tcp_cong_avoid).
     #[inline]
     pub(crate) fn cwnd_may_grow(&self, conn: &Connection) -> bool {
-        let window = self.controller.window();
+        let window = self.controller.cwnd();
         let in_slow_start = window < self.controller.ssthresh();
         self.extras
             .validation()
