@@ -15,6 +15,7 @@ from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.model.single_transfer import from_scenario
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.network import Direction, Link
 from firstflight.scenario.parts import IMPAIRMENTS, LOSSES, QUEUES, RATES, Part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "paths"
@@ -185,6 +186,11 @@ def test_every_part_of_the_native_module_can_be_written_runs_and_reads_back_the_
     assert _simulated(scenario)["links"]["sent_packets"].sum() > 10
     with pytest.raises(RequestError, match="nosuch"):
         _scenario().replace(f"network.links[0].{key}", table | {"nosuch": 1})
+
+
+def test_each_key_of_a_link_can_differ_on_the_reverse_path() -> None:
+    """The plan of a link has the keys of `Direction`: another one would be left out."""
+    assert Direction.model_fields.keys() == Link.model_fields.keys() - {"reverse"}
 
 
 def test_a_host_that_sleeps_is_simulated_and_a_real_one_sleeps_as_it_does() -> None:

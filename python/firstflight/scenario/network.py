@@ -179,9 +179,8 @@ class Link(ScenarioTable):
     )
     reverse: Direction | None = Field(
         default=None,
-        description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, "
-        "`loss_list`, `quick_start`, `burst`, `gso`, `jitter`, `reordering`, `duplication`, `wake`; "
-        "default: as forward",
+        description="the reverse direction, where it differs: a table of "
+        f"{', '.join(f'`{key}`' for key in Direction.model_fields)}; default: as forward",
     )
 
     @model_validator(mode="after")
