@@ -71,7 +71,6 @@ enum Activity {
     /// Nothing, or a file of its own connection.
     #[default]
     None,
-    /// A page.
     // In a box: most clients of many never have one.
     Page(Box<Page>),
     /// Requests on this connection.

@@ -122,7 +122,6 @@ impl Clients<'_> {
         Ask { page: number, number: 0, request_bytes, response_bytes }
     }
 
-    /// In-line objects of a level of a page.
     fn level_objects(&self, client: u32, page: u32, level: u32) -> u32 {
         let Kind::WebPage { inline_count, then, .. } = &self.spec(client).kind else { return 0 };
         let law = if level == 1 { inline_count } else { &then[level as usize - 2].inline_count };

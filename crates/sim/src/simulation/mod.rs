@@ -197,7 +197,6 @@ impl Simulation<'_> {
         }
     }
 
-    /// The link of a source of departures.
     fn departing(&self, source: u32) -> &DirectedLink {
         &self.links[self.departing[source as usize - self.in_flight.len()] as usize]
     }
@@ -338,12 +337,10 @@ impl Simulation<'_> {
         self.timers.set((time, order, wake));
     }
 
-    /// Wakes a client later.
     pub(crate) fn wake_client_at(&mut self, client: u32, time: Nanos) {
         self.set_timer(time.max(self.now), Wake::Client(client));
     }
 
-    /// Wakes the server of a connection later.
     pub(crate) fn wake_server_at(&mut self, slot: u32, time: Nanos) {
         self.set_timer(time, Wake::Server(slot));
     }
@@ -423,7 +420,6 @@ impl Simulation<'_> {
         slot
     }
 
-    /// Adds a stream of datagrams.
     pub(crate) fn open_stream(&mut self, mut stream: DatagramStream) -> u32 {
         let sender = stream.sender();
         stream.first_hop = self.routes.first_hop(stream.pair.hosts[sender], stream.pair.hosts[1 - sender]);
@@ -431,7 +427,6 @@ impl Simulation<'_> {
         self.streams.len() as u32 - 1
     }
 
-    /// Sends a stream's next datagram.
     pub(crate) fn send_datagram(&mut self, index: u32, payload_bytes: u32) {
         let stream = &mut self.streams[index as usize];
         let datagram = Datagram { stream: index, number: stream.send(payload_bytes), sent_at: self.now, payload_bytes };

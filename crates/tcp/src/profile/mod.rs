@@ -219,7 +219,7 @@ pub enum SsthreshBase {
 }
 
 impl SsthreshBase {
-    /// It, in bytes.
+    /// The base of ssthresh, in bytes.
     #[inline]
     pub(crate) fn bytes(self, flight_bytes: u32, cwnd_bytes: u32) -> u32 {
         match self {

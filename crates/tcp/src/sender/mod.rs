@@ -92,12 +92,10 @@ impl Timers {
 }
 
 impl Sender {
-    /// Our stream.
     pub fn snd(&self) -> &SendSequence {
         &self.snd
     }
 
-    /// SRTT and RTO.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }

@@ -132,7 +132,6 @@ impl Controller {
         self.window.cwnd().0
     }
 
-    /// The largest cwnd so far, in bytes.
     pub(crate) fn largest_cwnd(&self) -> u32 {
         self.window.largest().0
     }
@@ -147,7 +146,6 @@ impl Controller {
         self.window.ssthresh.0
     }
 
-    /// Replaces cwnd.
     pub(crate) fn set_cwnd(&mut self, bytes: u32) {
         self.window.set_cwnd(Bytes(bytes));
     }
@@ -191,7 +189,6 @@ impl Controller {
         matches!(self.state, ControllerState::RateBased(_))
     }
 
-    /// BBR's state.
     #[cfg(test)]
     pub(crate) fn bbr(&self) -> Option<&super::bbr::Bbr> {
         match &self.state {
