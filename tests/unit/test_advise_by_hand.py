@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from firstflight.advise import arms, experiment
-from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
+from firstflight.advise import compare, experiment
 from firstflight.advise.budget import Check, judged_check, parse
+from firstflight.advise.compare import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
 from firstflight.advise.experiment import Experiment, _above, _lent
 from firstflight.advise.fit import CurrentWindow, FittedPopulation, _loss, current_window, shrunken
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near, holds
@@ -460,4 +460,4 @@ def test_the_outcome_of_two_arms_is_that_of_the_mean_and_of_the_budget(
     )
     checks = (Check(parse("mean=+5%")[0], 16, "observed", nothing, verdict),)
     assert _outcome(changes, checks) == outcome
-    assert arms._outcome((), ()) == "inconclusive"
+    assert compare._outcome((), ()) == "inconclusive"

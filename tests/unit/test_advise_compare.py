@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.advise.arms import ArmsCompared, Change, compare_arms
+from firstflight.advise.compare import ArmsCompared, Change, compare_arms
 from firstflight.advise.comparison_page import answer, interval, light, render
 from firstflight.cli.compare import lines
 from firstflight.errors import RequestError

@@ -8,7 +8,7 @@ import pytest
 
 import advise_flows
 from firstflight.advise import Advice, advise, experiment
-from firstflight.advise.arms import compare_arms
+from firstflight.advise.compare import compare_arms
 from firstflight.advise.fit import FittedPopulation, shrunken
 from firstflight.advise.outliers import hinging
 from firstflight.advise.sensitivity import SensitivityCase, cases

@@ -2,8 +2,8 @@
 
 import math
 
-from firstflight.advise.arms import CONFOUNDED, RETRANSMISSIONS, ArmsCompared, Change
 from firstflight.advise.budget import Check
+from firstflight.advise.compare import CONFOUNDED, RETRANSMISSIONS, ArmsCompared, Change
 from firstflight.advise.page import environment, milliseconds
 from firstflight.analysis.ab import least_units
 from firstflight.analysis.intervals import Estimate

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
 from firstflight.advise.budget import DEFAULT
+from firstflight.advise.compare import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
 from firstflight.advise.comparison_page import DATA, PAGE, answer, interval, judged, render
 from firstflight.cli.options import Harm, Kind
 from firstflight.cli.terminal import show
