@@ -91,7 +91,7 @@ def test_a_run_in_real_time_says_how_much_was_disturbed():
     # A share of this run's own events has no interval, which could reach beyond 100%.
     disturbed = table.frame.filter(table.frame["metric"] == "disturbed")
     assert disturbed["low"].is_null().all()
-    assert "counted all the same" in table.caption
+    assert "included in all values" in table.caption
 
 
 USERS = pl.LazyFrame({"scenario": "own", "replicate": [0, 0], "client": [0, 1], "weight": [3.0, 1.0]})

@@ -305,7 +305,7 @@ def _quantiles(weighted: bool) -> dict[str, Quantile]:
 def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool, weighted: bool) -> Table:
     disturbed: dict[str, Measure] = {"disturbed": (100 * pl.col("disturbed").sum(), pl.len())} if in_real_time else {}
     weight = pl.col("weight") if weighted else pl.lit(1)
-    note = " Disturbed: by a stall of the machine of more than a millisecond, and counted all the same."
+    note = " Disturbed: by a host stall of more than 1 ms, and included in all values."
     values = (
         _times(weighted)
         | disturbed

@@ -122,7 +122,7 @@ def undo(journal: Journal, routes: Routes) -> tuple[list[Network], list[Network]
     removed, over, kept = [], [], None
     for prefix, segments, route in intended:
         # The kernel's list lacks routes while others change some, so one that is not in it is tried, too. One with
-        # another window has been changed by somebody else: IPv6 would remove it as ours.
+        # another window was changed by another process: IPv6 would remove it as ours.
         present = there.get(prefix)
         try:
             if (present is None or present.initial_window == segments) and routes.remove(route):

@@ -112,7 +112,7 @@ class Metrics:
         for name, (which, meaning) in _TOTALS.items():
             metric(f"{name}_total", "counter", meaning, [("", getattr(counts, which))])
         metric("routes", "gauge", "Prefixes whose initial window is set now.", [("", status["windows_set"])])
-        metric("hands_off_prefixes", "gauge", "Prefixes left to somebody else's route.", [("", status["hands_off"])])
+        metric("hands_off_prefixes", "gauge", "Prefixes with a route of another process.", [("", status["hands_off"])])
         if "route_changes" in status:
             metric("route_changes_total", "counter", "Routes set, changed or removed.", [("", status["route_changes"])])
             metric("barred", "gauge", "1 while policy routing forbids routes.", [("", status["barred"] is not None)])

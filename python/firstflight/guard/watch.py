@@ -148,7 +148,7 @@ def guard(host: GuardedHost, started: Callable[[str | None], None] = lambda barr
     """
     _check_capability()
     before = {kind: signal.getsignal(kind) for kind in ending_signals()}
-    # Who connects is nobody else's business.
+    # Who connects is private.
     umask = os.umask(0o077)
     try:
         with watched(host.state):

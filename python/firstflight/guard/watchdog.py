@@ -53,7 +53,7 @@ def watched(state: Path) -> Iterator[None]:
 
 
 def _wait_and_undo(reader: int, state: Path) -> None:
-    # A closed terminal and `kill -- -GROUP` reach it no more, and nobody waits for its output.
+    # A closed terminal and `kill -- -GROUP` do not reach it, and no process waits for its output.
     os.setsid()
     for kind in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(kind, signal.SIG_IGN)

@@ -207,7 +207,7 @@ class Windows:
             if ours is None:
                 covering[route.network] = None
             elif route.removed or not route.is_ours or route.initial_window != ours.segments:
-                self._give_up(route.network, "somebody else set, changed or removed a route to it")
+                self._give_up(route.network, "another process set, changed or removed a route to it")
         if not covering or not self._set:
             return
         by_address = sorted((prefix.version, int(prefix.network_address), prefix) for prefix in self._set)
@@ -217,11 +217,11 @@ class Windows:
             affected = []
             while place < len(by_address) and by_address[place][:2] <= (first[0], int(network.broadcast_address)):
                 prefix = by_address[place][2]
-                # A route that is less specific than the copied one leads nobody of ours.
+                # A route that is less specific than the copied one leads none of our clients.
                 if prefix in self._set and self._set[prefix].copied_length <= network.prefixlen <= prefix.prefixlen:
                     affected.append(prefix)
                 place += 1
-            self._step_back(affected, f"somebody else changed the route to {network}", now)
+            self._step_back(affected, f"another process changed the route to {network}", now)
 
     def _check(self, now: float) -> None:
         """Devices that go down take routes with them, and IPv4 does not say so; gateways die without an event."""

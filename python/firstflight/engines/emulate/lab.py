@@ -110,7 +110,7 @@ class Lab:
     @property
     def mark(self) -> str:
         """The value of the environment variable `start.MARK` in every process of this testbed and in no other."""
-        return self._running("be told apart").mark
+        return self._running("be identified").mark
 
     def first_process(self) -> int:
         """The number of the testbed's first process, as it is outside: the way to its namespaces."""
