@@ -21,27 +21,27 @@ impl Connection {
         self.echoes.acknowledge(position, seen.flags);
         let recovering = self.server_sends.is_recovering();
         let before = self.server_sends.delivered();
-        let Some(told) = self.server_sends.acknowledge(position) else {
+        let Some(acked) = self.server_sends.acknowledge(position) else {
             if seen.payload == 0 {
                 self.at_server.take_back();
             }
             return None;
         };
-        self.unseen |= told.unseen;
+        self.unseen |= acked.unseen;
         let timestamp = seen.options.timestamps.map(|(value, _)| value);
         for flight in self.flights() {
             flight.acknowledge(position, time, timestamp);
         }
-        match told.sent {
+        match acked.sent {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least;
-                self.late |= self.to_client.add(time - sent, told.lone);
+                self.late |= self.to_client.add(time - sent, acked.lone);
                 let idle = idle.or(self.to_client.least).unwrap_or_default();
                 // A filter on flags keeps those with a FIN.
                 self.has_acks |= seen.payload == 0 && !seen.flags.contains(Flags::FIN);
                 let most = MOST_SEGMENTS * i64::from(self.segment_bytes());
                 self.lacks_acks |= time - sent > HELD_BACK + idle || position - before > most;
-                if told.lone {
+                if acked.lone {
                     // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and this delay is not the line's.
                     self.at_server.interrupt();
                 } else {

@@ -1,8 +1,8 @@
 //! A connection, segment by segment.
 
 mod client;
+mod rows;
 mod server;
-mod told;
 
 use firstflight_segment::Flags;
 

@@ -21,7 +21,7 @@ impl Connection {
     /// The server acknowledges the client's data.
     pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
-        if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
+        if let Some(sent) = self.client_sends.acknowledge(position).and_then(|acked| acked.sent) {
             self.late |= self.to_server.add(time - sent, false);
         }
         None

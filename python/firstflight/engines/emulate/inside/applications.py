@@ -346,8 +346,8 @@ class StreamClient:
         for size in sizes:
             if not least <= size <= most:
                 raise RequestError(
-                    f"application.{self._plan['name']}: a datagram carries {size} B, and the emulator's carry {least} to {most} "
-                    f"B; change its payload, or use simulate"
+                    f"application.{self._plan['name']}: a datagram carries {size} B, and the emulator's carry {least} "
+                    f"to {most} B; change its payload, or use simulate"
                 )
         return {
             "from": source.fileno(),

@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Connection {
-    /// Tells of the response that is complete as far as the capture goes.
+    /// Adds the row of the current response, complete as far as the capture goes.
     pub(super) fn answered(&mut self, batch: &mut Batch) {
         let Some(response) = self.response.take() else { return };
         let at_client = self.is_at_client();
