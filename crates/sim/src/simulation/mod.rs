@@ -283,18 +283,18 @@ impl Simulation<'_> {
                 }
             }
         }
-        self.pump_at_once(slot, side);
+        self.pump_inlined(slot, side);
     }
 
     /// Sends the segments that an endpoint has to send, and arms its timer.
     // Out of line but for the arrival of a segment.
     #[inline(never)]
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
-        self.pump_at_once(slot, side);
+        self.pump_inlined(slot, side);
     }
 
     #[inline(always)]
-    fn pump_at_once(&mut self, slot: u32, side: usize) {
+    fn pump_inlined(&mut self, slot: u32, side: usize) {
         let end = &self.connections[slot].ends[side];
         let deadline = if end.may_transmit() { self.send(slot, side) } else { end.poll_timeout() };
         self.arm(slot, side, deadline);

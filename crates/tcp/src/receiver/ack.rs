@@ -12,7 +12,7 @@ const NOT_COMPRESSED: u8 = 3;
 
 /// The response to a data segment that arrived in order.
 pub(crate) enum Verdict {
-    AtOnce,
+    Immediately,
     Until(Nanos),
     /// It depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
     Adaptive,
@@ -24,19 +24,19 @@ impl AckPolicy {
     #[inline]
     pub(crate) fn on_data(self, now: Nanos, waiting: u32, wants_each: impl FnOnce() -> bool) -> Verdict {
         match self {
-            Self::EverySegment => Verdict::AtOnce,
+            Self::EverySegment => Verdict::Immediately,
             // RFC 5681 §4.2: an ACK SHOULD be generated for at least every second full-sized segment, and MUST be
             // generated within 500 ms of the arrival of the first unacknowledged packet.
             Self::Delayed { segments, timer_ns } => {
                 if waiting >= segments {
-                    Verdict::AtOnce
+                    Verdict::Immediately
                 } else {
                     Verdict::Until(now.saturating_add(timer_ns))
                 }
             }
             Self::Heartbeat { segments, interval_ns, every_segment_bytes } => {
                 if waiting >= segments || every_segment_bytes.is_some() && wants_each() {
-                    Verdict::AtOnce
+                    Verdict::Immediately
                 } else {
                     Verdict::Until((now / interval_ns).saturating_add(1).saturating_mul(interval_ns))
                 }

@@ -106,7 +106,7 @@ impl Receiver {
     fn acknowledge_by_policy(&mut self, conn: &mut Connection, now: Nanos) {
         self.unacknowledged_segments += 1;
         match conn.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
-            Verdict::AtOnce => conn.due |= due::ACK,
+            Verdict::Immediately => conn.due |= due::ACK,
             Verdict::Until(time) => {
                 if !self.ack_timer.is_set() {
                     self.ack_timer = conn.profile.expiry(now, Deadline::at(time));
