@@ -819,6 +819,18 @@ def test_a_server_s_port_in_a_har_is_no_connection(tmp_path: Path, ids: list[str
     assert observe.read(path).transfers["client"].to_list() == clients
 
 
+def test_a_har_of_webpagetest_has_the_bytes_of_its_sockets(tmp_path: Path) -> None:
+    """It writes a body of 0 bytes where it cannot look into HTTP/2."""
+    path = tmp_path / "page.har"
+    entries = [
+        {"_bytesIn": size, "_bytesOut": "367", "_objectSize": "0", "_socket": socket, "response": {"bodySize": 0}}
+        for size, socket in (("7740", "293"), ("4235", "293"), ("14632", "296"))
+    ]
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    seen = observe.read(path)
+    assert seen.transfers.select("client", "bytes").rows() == [(0, 7740), (0, 4235), (1, 14632)]
+
+
 def test_the_size_of_unpacked_content_in_a_har_is_not_the_response_s(tmp_path: Path) -> None:
     """Chrome of HTTP/2: `bodySize` is -1, and some programs leave out its `_transferSize`."""
     path = tmp_path / "page.har"

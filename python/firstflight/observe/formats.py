@@ -122,11 +122,11 @@ FORMATS = (
     _json(
         "HAR of a browser",
         CAPTURE,
-        # Chrome has -1 for the sizes that it does not know. Each entry has that of the content, unpacked: it shows the
-        # kind of file, and is no size of a response.
+        # Chrome has -1 for the sizes that it does not know, WebPagetest 0 for bodies. The size of the content is
+        # unpacked: it shows the kind of file, and is no size of a response.
         "response.bodysize response.content.size",
-        bytes="response.transfersize response.bodysize",
-        connection="connectionid connection",
+        bytes="bytesin response.transfersize response.bodysize",
+        connection="connectionid socket connection",
         unpacked="response.content.size",
         time_ms="time",
         at="starteddatetime",
