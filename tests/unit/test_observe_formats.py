@@ -481,6 +481,45 @@ def test_what_is_around_a_line_is_peeled_off(tmp_path: Path, name: str, inner: s
     assert seen.problems == ()
 
 
+UDP = {
+    "combined": (COMBINED, ("HTTP/1.1", "HTTP/3.0")),
+    "Envoy": (LOGS["Envoy, client as passed on"][1], ("HTTP/2", "HTTP/3")),
+    "W3C": ("#Fields: c-ip sc-bytes cs-version\n192.0.2.{i} {size} HTTP/1.1", ("HTTP/1.1", "HTTP/3")),
+    "Caddy": (LOGS["Caddy"][1].replace('"client_ip"', '"proto":"HTTP/2.0","client_ip"'), ("HTTP/2.0", "HTTP/3.0")),
+    "HAR": ('{{"request":{{"httpVersion":"h2"}},"response":{{"bodySize":{size}}}}}', ("h2", "h3")),
+    "Zeek": (LOGS["Zeek"][1].replace('"resp_bytes"', '"proto":"tcp","resp_bytes"'), ("tcp", "udp")),
+    "Suricata": (LOGS["Suricata"][1].replace('"flow"', '"proto":"TCP","flow"'), ("TCP", "UDP")),
+}
+
+
+@pytest.mark.parametrize("name", UDP)
+def test_what_went_over_udp_is_left_out_and_told(tmp_path: Path, name: str) -> None:
+    line, (tcp, udp) = UDP[name]
+    path = tmp_path / "log"
+    lines = [
+        line.replace(tcp, name).format(i=i, size=9000 + i, port=50_000 + i) for i, name in enumerate((tcp, udp, tcp))
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    seen = observe.read(path)
+    assert seen.transfers["bytes"].to_list() == [9000, 9002]
+    assert [(problem.what, problem.count) for problem in seen.problems] == [("over UDP, and no connection of TCP", 1)]
+
+
+def test_connections_of_zeek_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "conn.log"
+    fields = "ts uid id.orig_h id.orig_p id.resp_h id.resp_p proto service duration orig_bytes resp_bytes conn_state"
+    rows = [f"{NOON} C{i} 192.0.2.{i} 50000 198.51.100.1 443 tcp ssl 0.25 620 {9_000_000 + i} SF" for i in range(3)]
+    rows.append(f"{NOON} C9 192.0.2.9 50000 198.51.100.1 443 tcp - - - - S0")
+    head = "#separator \\x09\n#path\tconn\n#fields\t" + "\t".join(fields.split()) + "\n#types\ttime\n"
+    path.write_text(head + "\n".join("\t".join(row.split()) for row in rows) + "\n#close\t2024-07-04-12-00-07\n")
+    seen = observe.read(path)
+    assert seen.source.form == "conn.log of Zeek"
+    assert seen.transfers.select("client", "bytes").rows() == [(i, 9_000_000 + i) for i in range(3)]
+    assert (seen.users["subnet"].to_list(), seen.source.began_s) == ([0] * 3, NOON)
+    assert seen.bounds["min_completion_time_s"].to_list() == [0.25] * 3
+    assert [str(problem) for problem in seen.problems] == ["1 x without a size (line 8)"]
+
+
 def test_words_before_a_json_object_are_peeled_off(tmp_path: Path) -> None:
     """rsyslog's, of a sender that writes no tag."""
     line = "2021-11-12T16:59:46.613304+00:00 192.0.2.9  " + LOGS["our own example"][1]

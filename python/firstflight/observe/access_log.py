@@ -84,6 +84,8 @@ def _keys(numbers: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tu
 
 _HELD_AT_MOST_BYTES = 4 << 20
 """The most that Linux holds of a response that the program has written (tcp_wmem); how much it does takes cwnd."""
+_OVER_UDP = r'[\s"]HTTP/3(?:\.0)?(?:["\s]|$)|["\t](?:http/3|h3(?:-\d+)?|udp|UDP|icmp|ICMP)["\t]'
+"""HTTP/3 in a request, and protocols in fields of their own: of JSON, W3C or Zeek."""
 _KEPT_S = 300.0
 """A client's port that was silent for longer names another connection: servers close idle ones earlier."""
 # The first address in what a log has of a client: alone, with its port, in a list of proxies, in brackets.
@@ -261,6 +263,9 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
     for first, lines in pieces(path, problems):
         frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})
         frame = frame.with_columns(peeled(frame["text"], wrappers).alias("text")).filter(pl.col("text") != "")
+        over_udp = frame["text"].str.contains(_OVER_UDP)
+        problems.add("over UDP, and no connection of TCP", frame.filter(over_udp)["line"])
+        frame = frame.filter(~over_udp)
         if form.shape == "line":
             groups = frame["text"].str.extract_groups(form.pattern).struct.unnest()
             # A line that fits has this group, be it empty.
@@ -276,7 +281,7 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
             yield pl.DataFrame(kept, schema=columns)
             continue
         # The fields may change in the middle, as when the server was set up anew.
-        heads = frame.filter(pl.col("text").str.starts_with("#Fields:")).with_row_index("part")
+        heads = frame.filter(pl.col("text").str.contains(formats.HEAD)).with_row_index("part")
         parts = frame.join_asof(heads.select("part", "line"), on="line", strategy="backward")
         for (part,), of_part in parts.group_by("part", maintain_order=True):
             if part is not None:

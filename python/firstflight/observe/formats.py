@@ -49,6 +49,8 @@ class Format:
     whole: bool = False
 
 
+HEAD = r"^#[Ff]ields\b"
+"""Begins the line that names the fields."""
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:[0-9.]*))"
 # Before the time of a common log: the client, what proxies say of it, a virtual host, names. Of syslog a word ends in
@@ -118,6 +120,14 @@ FORMATS = (
         names=_FIELDS | {"time-taken": "time_ms"},
         sure=("#Fields:",),
         shape="fields",
+    ),
+    Format(
+        "conn.log of Zeek",
+        CAPTURE,
+        names={"ts": "at", "id.orig_h": "address", "duration": "time_s", "resp_bytes": "bytes"},
+        sure=("\tresp_bytes\t",),
+        shape="fields",
+        whole=True,
     ),
     _json(
         "HAR of a browser",
@@ -241,7 +251,7 @@ def recognized(lines: Sequence[str]) -> tuple[Format | None, float]:
     """The format of which most of the first lines are, of two the first, and the share of them; None if fewer than a
     tenth are of one: programs write other lines when they start, and error logs may stand between.
     """
-    heads = [line for line in lines if line.startswith("#Fields:")]
+    heads = [line for line in lines if re.match(HEAD, line)]
     full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)
     objects = [row for line in full if (row := json_object(line)) is not None]
     best, most = None, 0.1
