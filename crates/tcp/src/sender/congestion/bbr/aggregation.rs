@@ -1,7 +1,7 @@
 //! Aggregation of acknowledgments: how much more was acknowledged at a time than the bandwidth explains. The window
 //! is larger by that much, so that sending goes on between bursts of acknowledgments.
 
-use super::bandwidth::{BANDWIDTH_SHIFT, scaled_product};
+use super::{BANDWIDTH_SHIFT, scaled_product};
 use crate::Nanos;
 
 /// Rounds after which the older of the two maxima gives way.

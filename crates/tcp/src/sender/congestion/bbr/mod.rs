@@ -17,7 +17,6 @@
 //! against.
 
 mod aggregation;
-mod bandwidth;
 mod modes;
 #[cfg(test)]
 mod tests;
@@ -31,8 +30,11 @@ use crate::amounts::{Bytes, Segments};
 use crate::event::Trigger;
 use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
-use bandwidth::{BANDWIDTH_SHIFT, MICROSECOND, bandwidth};
 
+/// Bandwidths are in segments per microsecond, times 2^24; Linux's (`BW_SCALE`) and rounded down as its are, which shows when
+/// a few segments are delivered in a second.
+const BANDWIDTH_SHIFT: u32 = 24;
+const MICROSECOND: Nanos = 1_000;
 /// Gains are in units of 1/256.
 const UNIT: u32 = 256;
 /// 2/ln 2: the smallest gain that lets the rate double each round.
@@ -276,4 +278,14 @@ impl CongestionControl for Bbr {
     fn is_rate_based(&self) -> bool {
         true
     }
+}
+
+/// The bandwidth of `segments` in a time.
+fn bandwidth(segments: u64, time: Nanos) -> u64 {
+    (segments << BANDWIDTH_SHIFT) / (time / MICROSECOND).max(1)
+}
+
+/// Segments that a bandwidth delivers in a time, rounded down, times 2^[`BANDWIDTH_SHIFT`].
+fn scaled_product(bandwidth: u64, time: Nanos) -> u128 {
+    u128::from(bandwidth) * u128::from(time / MICROSECOND)
 }

@@ -1,7 +1,9 @@
 //! BBR's window: the target for data in flight, and the effect of recovery on it.
 
-use super::bandwidth::{BANDWIDTH_SHIFT, scaled_product};
-use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, LossRecovery, Mode, UNIT};
+use super::{
+    AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, BANDWIDTH_SHIFT, Bbr, INITIAL, LEAST, LossRecovery, Mode,
+    UNIT, scaled_product,
+};
 use crate::amounts::{Bytes, LARGEST_WINDOW, Segments};
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
