@@ -1,10 +1,11 @@
 //! Clients whose objects belong to no page: files, requests in turn, chunks of a video, and files that arrive.
 
 use crate::{
-    application::{Activity, Ask, Clients, Done, OUTSIDE, bytes, nanos},
+    application::{Activity, Ask, Clients, Done, bytes, nanos},
     distribution::Distribution,
     plan::{Direction, Kind},
     random::Purpose,
+    records::NO_PAGE,
     simulation::Simulation,
 };
 
@@ -20,7 +21,7 @@ impl Clients<'_> {
         };
         let size = bytes(size);
         let (request_bytes, response_bytes) = if upload { (size, 0) } else { (u64::from(*request_bytes), size) };
-        let ask = Ask { page: OUTSIDE, number: 0, request_bytes, response_bytes };
+        let ask = Ask { page: NO_PAGE, number: 0, request_bytes, response_bytes };
         self.open(sim, client, u64::from(file), upload, true, ask);
     }
 
@@ -47,7 +48,7 @@ impl Clients<'_> {
     /// What is asked for with a request of this number, if the response is drawn by the number alone.
     fn numbered(&self, client: u32, number: u32, request_bytes: u64, response: &Distribution) -> Ask {
         let response_bytes = bytes(self.draw(client, response, Purpose::ResponseSize, u64::from(number)));
-        Ask { page: OUTSIDE, number, request_bytes, response_bytes }
+        Ask { page: NO_PAGE, number, request_bytes, response_bytes }
     }
 
     /// The next request follows after a pause; on a new connection if this one failed.

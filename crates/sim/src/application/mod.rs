@@ -25,7 +25,7 @@ use crate::{
     plan::{Application, ArmsOf, Kind, LARGEST_BYTES, Plan, ServerChoice},
     population::{Buckets, Path, RowHandshake, aggregate::Accounts, arm_of, arm_of_user, runs_application},
     random::{Purpose, Stream},
-    records::{NO_PAGE, Records, SenderCounts},
+    records::{Records, SenderCounts},
     simulation::{Applications, Simulation},
     timers::Wake,
 };
@@ -417,6 +417,3 @@ impl<'p> Clients<'p> {
         }
     }
 }
-
-/// The page column of an object outside of pages.
-const OUTSIDE: u32 = NO_PAGE;

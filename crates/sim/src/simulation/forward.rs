@@ -129,22 +129,19 @@ impl Simulation<'_> {
 
     #[cold]
     fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, outcome: LinkOutcome) {
+        // A link computed ahead may have looked beyond the end of the run.
+        let counts = at < self.plan.duration_ns;
         if let Some(datagram) = packet.datagram() {
-            // A link computed ahead may have looked beyond the end of the run.
-            if at < self.plan.duration_ns {
+            if counts {
                 self.streams[datagram.stream as usize].lost();
             }
             return;
         }
         let segment = &packet.peek(&self.options);
         packet.discard(&mut self.options);
-        if at >= self.plan.duration_ns {
-            // A link computed ahead has looked beyond the end of the run.
-            return;
-        }
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
         let connection = &mut self.connections[slot];
-        if connection.generation != packet.generation() {
+        if !counts || connection.generation != packet.generation() {
             return;
         }
         if segment.payload_bytes > 0
