@@ -62,7 +62,7 @@ class SingleScenario(Study):
         return [] if table.frame.is_empty() else [table]
 
     def answer(self, run: Run) -> list[str]:
-        """The results of a population's users, and the share that a stall of the machine disturbed, if any."""
+        """The results of a population's users, and the share that host stalls disturbed, if any."""
         if self.scenario.population is not None:
             from firstflight.analysis.summary import in_sentences
 
@@ -72,8 +72,8 @@ class SingleScenario(Study):
             return []
         count = run.transfers.select("replicate").collect().height
         return [
-            f"A stall of the machine of more than a millisecond disturbed {disturbed} of {count} transfers; the tables "
-            'hold all of them, and the records mark these (column "disturbed").'
+            f'Host stalls of more than 1 ms disturbed {disturbed} of {count} transfers (column "disturbed"); tables '
+            "include them. On a busy machine compare medians, and use --jobs 1."
         ]
 
 
