@@ -1,5 +1,6 @@
 """Long cells are computed in chunks that outlive a killed run; how they are cut changes nothing."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,9 +14,10 @@ import firstflight
 from firstflight import MachineError
 from firstflight.engines import assembly, simulate
 from firstflight.engines.chunks import Queue, Work
-from firstflight.records import Identity, RunWriter
+from firstflight.records import Identity, RunWriter, files
 from firstflight.records.chunks import Chunks, SharedChunks, without
 from firstflight.scenario import Cell, Scenario
+from small_grid import WINDOWS, SmallGrid
 
 REPLICATES = 24
 CELL = "0123456789abcdef0123"
@@ -75,6 +77,29 @@ def test_a_run_that_ended_before_it_put_a_cell_together_does_so(
     run = firstflight.run(small, replicates=REPLICATES, jobs=1, out=tmp_path / "run")
     assert len(computed) == REPLICATES, "nothing was computed again"
     assert bytes_of(run) == whole
+
+
+def test_a_cell_is_stored_while_the_next_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_cell, write_cell = simulate.run_cell, files.write_cell
+    alone, second, begun = threading.Lock(), threading.Event(), list[Cell]()
+
+    def watched(cell: Cell, *seed_and_replicates: int) -> dict[str, pl.DataFrame]:
+        assert alone.acquire(blocking=False), "one job, and two cells at once"
+        begun.append(cell)
+        if len(begun) > 1:
+            second.set()
+        try:
+            return run_cell(cell, *seed_and_replicates)
+        finally:
+            alone.release()
+
+    def waiting(*args: Any) -> None:
+        assert second.wait(60), "the next cell waits for the disk"
+        write_cell(*args)
+
+    monkeypatch.setattr(simulate, "run_cell", watched)
+    monkeypatch.setattr(files, "write_cell", waiting)
+    assert len(firstflight.run(SmallGrid(), jobs=1, only={"clients": [8]}, out=tmp_path).cells) == WINDOWS
 
 
 def test_a_short_cell_leaves_no_chunks(small: Scenario, tmp_path: Path, computed: list[int]) -> None:

@@ -1,5 +1,7 @@
 """Runs the cells of a grid that are not finished, in threads or on a cluster, and stores each as soon as it is."""
 
+import itertools
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -81,7 +83,8 @@ def _in_virtual_time(
             assembly.store_if_whole()
     queue = Queue(works)
     # More would have nothing to do.
-    jobs = max(1, min(jobs, sum(work.replicates_left for work in works)))
+    most = max(1, sum(work.replicates_left for work in works))
+    jobs = min(jobs, most)
     if place.cluster is not None:
         from firstflight.engines.cluster.connection import connected
         from firstflight.engines.cluster.session import Session
@@ -90,24 +93,31 @@ def _in_virtual_time(
             Session(client, place, run.study, identity.seed, queue, assemblies, on_replicates).work()
         return
 
+    computing = threading.Semaphore(jobs)
+
     def work_through() -> None:
+        chunks = itertools.chain.from_iterable(iter(partial(queue.take, jobs), []))
         try:
-            while chunks := queue.take(jobs):
-                for chunk in chunks:
+            while True:
+                with computing:
+                    if (chunk := next(chunks, None)) is None:
+                        return
                     began = time.perf_counter()
                     tables = find(chunk.engine).run_cell(
                         chunk.cell, identity.seed, len(chunk.replicates), chunk.replicates.start
                     )
                     seconds = time.perf_counter() - began
-                    queue.took(chunk, seconds)
-                    assemblies[chunk.name].add(chunk.replicates, tables, seconds)
-                    on_replicates(chunk.cell, len(chunk.replicates))
+                queue.took(chunk, seconds)
+                assemblies[chunk.name].add(chunk.replicates, tables, seconds)
+                on_replicates(chunk.cell, len(chunk.replicates))
         finally:
             # One that fails, or does no more because it is interrupted, stops the others.
             queue.close()
 
     try:
-        _in_threads(jobs, [work_through] * jobs)
+        # One more than compute: a cell is stored meanwhile, which mostly waits for the disk.
+        threads = min(jobs + 1, most)
+        _in_threads(threads, [work_through] * threads)
     finally:
         queue.close()
 
