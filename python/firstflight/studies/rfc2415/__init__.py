@@ -109,11 +109,12 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     webs, ftps = (
         map(int, labels["clients"].split("/")) if "clients" in labels else (labels["webs"], labels.get("ftps", 0))
     )
-    web, ftp = scenario.to_dict()["application"]
+    document, changes = scenario.to_dict(), dict[str, Any]()
+    web, ftp = document["application"]
     web["clients"], ftp["clients"] = webs, ftps
     chosen = [web, ftp] if ftps else [web]
     if grid == "split":
-        scenario = scenario.replace("tcp.initial_window", 1)
+        changes["tcp.initial_window"] = 1
         web["clients"] = webs // 2
         chosen.append(deepcopy(web) | {"name": "web_iw3", "tcp": {"initial_window": 3}})
     elif grid == "reverse":
@@ -121,20 +122,19 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         for group in tuple(chosen):
             if clients := group["clients"] * share // 100:
                 chosen.append(deepcopy(group) | sides | {"name": f"mirrored_{group['name']}", "clients": clients})
-    elif grid == "access":
-        scenario = own_delays(scenario, labels["delays"], 1)
     elif grid in RATE_FACTOR:
-        scenario = _scaled(scenario, RATE_FACTOR[grid])
+        changes["network"] = _scaled(document["network"], RATE_FACTOR[grid])
         for application in chosen:
             application["clients"] *= RATE_FACTOR[grid]
     elif grid == "red":
-        queue = scenario.to_dict()["network"]["bottleneck"]["queue"]
-        scenario = scenario.replace("network.bottleneck.queue", queue | RED)
+        changes["network.bottleneck.queue"] = document["network"]["bottleneck"]["queue"] | RED
     elif grid == "ftp_window_20":
         ftp["tcp"] = FTP_WINDOW_20
     elif grid == "long":
-        scenario = scenario.replace("duration", "1440s")
-    return scenario.replace("application", chosen)
+        changes["duration"] = "1440s"
+    # At once: each change checks the whole scenario.
+    built = scenario.replace_all([*changes.items(), ("application", chosen)])
+    return own_delays(built, labels["delays"], 1) if grid == "access" else built
 
 
 def own_delays(scenario: Scenario, draw: int, middle_ms: float) -> Scenario:
@@ -150,15 +150,14 @@ def own_delays(scenario: Scenario, draw: int, middle_ms: float) -> Scenario:
     return scenario.replace("network", network)
 
 
-def _scaled(scenario: Scenario, factor: int) -> Scenario:
+def _scaled(network: dict[str, Any], factor: int) -> dict[str, Any]:
     """Rates and buffers times `factor`: the bottleneck's buffer keeps its 200 ms. Delays, file sizes and the window
     limit of 11 segments stay: they belong to distance, content and hosts, not to the link's rate.
     """
-    network = scenario.to_dict()["network"]
     for link in (network["bottleneck"], *network["left"], *network["right"]):
         link["rate"] = f"{int(BitsPerSecond(link['rate'])) * factor}bit"
         link["queue"]["limit"] = f"{int(Packets(link['queue']['limit'])) * factor}p"
-    return scenario.replace("network", network)
+    return network
 
 
 STUDY = DeclaredStudy(__file__, QUANTITIES, claims, report.tables, report.figures, report.answer, build)
