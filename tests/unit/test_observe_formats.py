@@ -139,7 +139,7 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         NOON,
     ),
     "ALB": (
-        "AWS Application",
+        "AWS Application or Classic",
         "h2 2024-07-04T12:00:07.000000Z app/lb/50dc6c495c0c9188 192.0.2.{i}:{port} 10.0.0.1:80 0.086 0.048 0.037 200 200 "
         '310 {size} "GET https://www.example.com:443/ HTTP/2.0" "curl/7.46.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn "R"',
         None,
@@ -147,7 +147,7 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         NOON,
     ),
     "ELB": (
-        "AWS Classic",
+        "AWS Application or Classic",
         "2024-07-04T12:00:07.000000Z my-lb 192.0.2.{i}:{port} 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 {size} "
         '"GET http://www.example.com:80/ HTTP/1.1" "curl/7.38.0" - -',
         None,
@@ -312,6 +312,13 @@ LOGS: dict[str, tuple[str, str, float | None, bool, float | None]] = {
         True,
         NOON,
     ),
+    "nginx by the parser of Fluent Bit": (
+        "JSON lines",
+        '{{"date":1720094407.0,"remote":"192.0.2.{i}","host":"-","method":"GET","code":"200","size":"{size}"}}',
+        None,
+        True,
+        NOON,
+    ),
     "GitLab Workhorse": (
         "JSON lines",
         '{{"duration_ms":250,"remote_ip":"192.0.2.{i}","time":"2024-07-04T12:00:07Z","written_bytes":{size}}}',
@@ -456,6 +463,12 @@ WRAPPED = {
     "fluent-bit": '{{"log":{json},"stream":"stdout","kubernetes":{{"pod_name":"a"}}}}',
     "Splunk's collector": '{{"time":1720094408,"host":"a","event":{json}}}',
     "Datadog": '{{"id":"A","content":{{"message":{json}}}}}',
+    "Graylog": '{{"version":"1.1","host":"a","short_message":{json},"timestamp":1720094408.1,"level":6}}',
+    "CloudWatch Logs Insights": '{{"@timestamp":"2024-07-04 12:00:08.000","@message":{json}}}',
+    "Azure Container Insights": '{{"TimeGenerated":"2024-07-04T12:00:08Z","LogMessage":{json},"PodName":"a"}}',
+    "Azure Container Insights, older": '{{"TimeGenerated":"2024-07-04T12:00:08Z","LogEntry":{json},"ContainerID":"a"}}',
+    "syslog-ng": '{{"PROGRAM":"nginx","MSG":{json},"HOST":"web1"}}',
+    "Google, JSON": '{{"jsonPayload":{{"message":{json}}},"timestamp":"2024-07-04T12:00:08Z"}}',
     "Google, text": '{{"textPayload":{json},"timestamp":"2024-07-04T12:00:08Z"}}',
     "syslog in a container": "2024-07-04T12:00:08.1Z stdout F <134>Jul  4 12:00:08 web1 nginx: {}",
 }
@@ -537,13 +550,15 @@ def test_a_log_that_begins_with_other_lines_is_recognized(tmp_path: Path, name: 
     assert [problem.count for problem in seen.problems] == [40]
 
 
-def test_the_journal_s_export_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "    "], ids=["export", "verbose"])
+def test_the_journal_s_export_is_read(tmp_path: Path, before: str) -> None:
     path = tmp_path / "export"
-    entry = "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1720094408123456\n_PID=312\nMESSAGE={}\n_HOSTNAME=web1\n\n"
+    fields = ("__CURSOR=s=1;i=2", "__REALTIME_TIMESTAMP=1720094408123456", "_PID=312", "MESSAGE={}", "_HOSTNAME=web1")
+    entry = "".join(f"{before}{field}\n" for field in fields) + "\n"
     path.write_text("".join(entry.format(COMBINED.format(i=i, size=9000 + i)) for i in range(3)))
     seen = observe.read(path)
     assert seen.transfers["bytes"].to_list() == [9000, 9001, 9002]
-    assert seen.source.form == "common or combined log, in journalctl -o export"
+    assert seen.source.form == "common or combined log, in journalctl -o export or verbose"
 
 
 FORMS = {

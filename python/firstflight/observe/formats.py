@@ -7,7 +7,7 @@ long the handshake of TLS took).
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -78,7 +78,7 @@ _JSON = _words(
     "destination.bytes server.bytes bytestoclient bytes size",
     address="remoteaddr clientip cliip remoteip clientaddr clientaddress callerip calleripaddress cip client.ip "
     "source.ip client.address source.address downstreamremoteaddress downstreamremoteaddresswithoutport "
-    "client.addr id.origh srcip xforwardedfor ip",
+    "client.addr id.origh srcip xforwardedfor ip remote",
     port="remoteport clientport clientsrcport cport client.port source.port id.origp srcport",
     time_s="requesttime timeelapseds",
     time_ms="transfertimemsec timeelapsedmsec durationms",
@@ -87,7 +87,7 @@ _JSON = _words(
     "clientsockettcpirtt tcprttus clientrttus rttus",
     rtt_ms="clienttcprttms rttms tcprttms",
     at="time timestamp timeiso8601 timelocal reqtimesec edgestarttimestamp ts startedat starttime timestart startutc "
-    "starteddatetime msec datetime",
+    "starteddatetime msec datetime date",
     connection="connection connectionid",
     tls_ms="tlshandshaketimems tlshandshaketime tlsms",
 )
@@ -186,16 +186,11 @@ FORMATS = (
         rf"(?: \S+ \S+ \S+ (?P<address>{_IP}:\d+|\[{_IP}\]:\d+))?",
     ),
     Format(
-        "AWS Application Load Balancer log",
+        "AWS Application or Classic Load Balancer log",
         "the load balancer logs no RTT; take a capture behind it",
-        rf"^(?:https?|h2|grpcs|wss?) (?P<at>\S+) \S+ {_CLIENT_AND_PORT} (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
-        rf"(?P<bytes>\d+) {_QUOTED} ",
-    ),
-    Format(
-        "AWS Classic Load Balancer log",
-        "the load balancer logs no RTT; take a capture behind it",
-        rf"^(?P<at>\S+T\S+Z) \S+ {_CLIENT_AND_PORT} (?:\S+ ){{4}}(?:\d{{3}}|-) (?:\d{{3}}|-) \d+ "
-        rf"(?P<bytes>\d+) {_QUOTED}",
+        # The classic one has no protocol before the time.
+        rf"^(?:(?:https?|h2|grpcs|wss?) )?(?P<at>\S+T\S+Z) \S+ {_CLIENT_AND_PORT} (?:\S+ ){{4}}(?:\d{{3}}|-) "
+        rf"(?:\d{{3}}|-) \d+ (?P<bytes>\d+) {_QUOTED}",
     ),
     Format(
         "AWS Network Load Balancer log",
@@ -251,37 +246,21 @@ def recognized(lines: Sequence[str]) -> tuple[Format | None, float]:
     """The format of which most of the first lines are, of two the first, and the share of them; None if fewer than a
     tenth are of one: programs write other lines when they start, and error logs may stand between.
     """
-    heads = [line for line in lines if re.match(HEAD, line)]
-    full = pl.Series([line for line in lines if line and not line.startswith("#")], dtype=pl.String)
-    objects = [row for line in full if (row := json_object(line)) is not None]
-    best, most = None, 0.1
-    for form in FORMATS:
-        share = 0.0
-        if form.shape == "line":
-            share = float(full.str.contains(form.pattern).mean() or 0.0)  # type: ignore[arg-type]
-        elif form.shape == "fields" and any(form.sure[0] in line for line in heads):
-            share = 1.0
-        elif form.shape == "json" and objects and has_sure(form, objects):
-            share = len(objects) / full.len()
-        if share > most:
-            best, most = form, share
-    return best, most
+    shares = [share(form, lines) for form in FORMATS]
+    most = max(shares)
+    return (FORMATS[shares.index(most)], most) if most > 0.1 else (None, 0.0)
 
 
-def fits(form: Format | nginx_format.NginxFormat, lines: Sequence[str]) -> bool:
-    """Whether most of these lines are of a format that was given."""
+def share(form: Format | nginx_format.NginxFormat, lines: Sequence[str]) -> float:
+    """The share of these lines that are of a format; of JSON objects all, if one has a field that is sure."""
+    if isinstance(form, Format) and form.shape == "fields":
+        return float(any(form.sure[0] in line for line in lines if re.match(HEAD, line)))
+    full = [line for line in lines if line and not line.startswith("#")]
     if isinstance(form, Format) and form.shape == "json":
-        words = JsonWords(form)
-        fitting = [bool(words(json_object(line))) for line in lines]
-    else:
-        fitting = pl.Series(lines, dtype=pl.String).str.contains(form.pattern).to_list()
-    return 2 * sum(fitting) > len(fitting)
-
-
-def has_sure(form: Format, rows: Iterable[object]) -> bool:
-    """Whether one of these JSON objects has a field that the format always has."""
-    always = JsonWords(replace(form, names=dict.fromkeys(form.sure, "bytes")))
-    return any(always(row) for row in rows)
+        objects = [row for line in full if (row := json_object(line)) is not None]
+        always = JsonWords(replace(form, names=dict.fromkeys(form.sure, "bytes")))
+        return len(objects) / len(full) if any(map(always, objects)) else 0.0
+    return float(pl.Series(full, dtype=pl.String).str.contains(form.pattern).mean() or 0.0)  # type: ignore[arg-type]
 
 
 def json_object(text: str) -> dict[str, object] | None:

@@ -106,7 +106,7 @@ def _json(text: str) -> Format:
         parts = path.strip().removeprefix("$").strip(".").lower().split(".")
         names[".".join(re.sub(r"[^a-z0-9]", "", part) for part in parts)] = word
     _check(set(names.values()))
-    return Format("JSON lines with the fields given", CAPTURE, names=names, shape="json", exact=True)
+    return Format("JSON lines with the fields given", CAPTURE, names=names, sure=(*names,), shape="json", exact=True)
 
 
 def _check(words: set[str]) -> None:

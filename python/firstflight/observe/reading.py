@@ -164,10 +164,8 @@ def _lines(path: Path) -> list[str]:
 def _given(path: Path, form: formats.Format | nginx_format.NginxFormat) -> _FileKind:
     """A format that was given, and the wrappers around its lines."""
     kind = "log" if isinstance(form, formats.Format) else "nginx"
-    for around, lines in wrappers.layers(_lines(path)):
-        if formats.fits(form, lines[:20]):
-            return _FileKind(kind, form, around)
-    return _FileKind(kind, form)
+    around, _ = max(wrappers.layers(_lines(path)), key=lambda layer: formats.share(form, layer[1]))
+    return _FileKind(kind, form, around)
 
 
 def _logs(lines: list[str]) -> list[_FileKind]:

@@ -40,7 +40,7 @@ _PRIORITY = r"(?:\d+ )?<\d{1,3}>"
 WRAPPERS = (
     Wrapper("RFC 5424 syslog", rf"^{_PRIORITY}1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+) ?\x{{FEFF}}?(.*)$"),
     Wrapper("syslog or journalctl", rf"^(?:{_PRIORITY})?(?:(?:{_TIMES}) )?(?:\S+ )?[\w./@()-]+(?:\[\d+\])?: (.*)$"),
-    Wrapper("journalctl -o export", r"^MESSAGE=(.*)$", others_pass=True),
+    Wrapper("journalctl -o export or verbose", r"^ *MESSAGE=(.*)$", others_pass=True),
     Wrapper("CRI container log", rf"^{_TIME} std(?:out|err) [FP] (.*)$"),
     Wrapper("docker compose logs", rf"^(?: |{_COLOR})*[\w.@-]+ +\|(?: |{_COLOR})*(.*?)(?:{_COLOR})*$"),
     Wrapper("kubectl logs --prefix", r"^\[pod/[^\]]+\] (.*)$"),
@@ -63,6 +63,12 @@ WRAPPERS = (
             "event",
             "body",
             "content.message",
+            "jsonPayload.message",
+            "short_message",
+            "@message",
+            "LogMessage",
+            "LogEntry",
+            "MSG",
         ),
     ),
 )
