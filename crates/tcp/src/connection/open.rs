@@ -138,7 +138,7 @@ impl Endpoint {
         self.conn.due &= !due::SYN;
         self.conn.events |= Events::CONNECTED;
         if self.conn.profile.mss_within_half_window {
-            self.conn.handshake.set_mss(self.mss_within_half_window(segment));
+            self.bound_to_half_window(segment);
         }
         self.receiver.begin_clocks(now);
         let repeated = self.conn.stats.syn_retransmissions;
@@ -149,16 +149,19 @@ impl Endpoint {
         self.prepare_path_report();
     }
 
-    /// The MSS that leaves room for two segments in the window that `segment`, the last one of the handshake, announces.
-    fn mss_within_half_window(&self, segment: &Segment) -> u32 {
-        let conn = &self.conn;
+    /// The window that `segment`, the last one of the handshake, announces is the first that bounds what is sent, and the
+    /// MSS leaves room for two segments in it.
+    // Linux, tcp_create_openreq_child: the window of a SYN does not count [max_window].
+    fn bound_to_half_window(&mut self, segment: &Segment) {
+        let conn = &mut self.conn;
         // RFC 7323 §2.2: the window of a SYN is not scaled.
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { conn.handshake.scaling.snd_shift };
         let options = if conn.handshake.has(feature::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let window = u32::from(segment.window) << shift;
+        self.sender.restart_largest_window(window);
         // Linux, tcp_bound_to_half_wnd: 68 bytes less the headers at least.
-        match u32::from(segment.window) << shift {
-            0 => conn.handshake.mss(),
-            window => conn.handshake.mss().min(half_window(window).max(48 - options)),
+        if window > 0 {
+            conn.handshake.set_mss(conn.handshake.mss().min(half_window(window).max(48 - options)));
         }
     }
 

@@ -69,13 +69,4 @@ impl RestartWindow {
             Self::Fixed { segments } => cwnd_bytes.min(segments.saturating_mul(mss_bytes)),
         }
     }
-
-    /// Slow start threshold after an idle time, given the one before it.
-    // RFC 2861 §3.2 and Linux, tcp_current_ssthresh: ssthresh = max (ssthresh, 3/4 cwnd).
-    pub(crate) fn threshold_bytes(self, ssthresh_bytes: u32, cwnd_bytes: u32) -> u32 {
-        match self {
-            Self::Halving => ssthresh_bytes.max(cwnd_bytes / 2 + cwnd_bytes / 4),
-            _ => ssthresh_bytes,
-        }
-    }
 }

@@ -63,6 +63,8 @@ impl Sender {
             // retransmissions that probe one (tcp_retransmit_timer).
             self.timers.retries = 0;
         }
+        // Linux, tcp_may_update_window: neither a closed window nor a later sequence number makes a duplicate.
+        let updates = !advanced && conn.profile.ignore_shrinking_duplicates && (window == 0 || self.snd.is_later(seq));
         let window_changed = ack >= prior_una && self.update_peer_window(conn, seq, ack, window, advanced);
         if !advanced && prior_flight == 0 && self.recovery.scoreboard().is_some() {
             self.on_ack_of_nothing(conn, now, window_changed);
@@ -78,14 +80,14 @@ impl Sender {
             prior_flight,
             data_bytes: self.snd.data_between(prior_una, ack),
             duplicate,
-            carries_news: window_changed || segment.sequence_length() > 0,
+            carries_news: window_changed || updates || segment.sequence_length() > 0,
             sack: &segment.sack,
             echo_age: echo_age(conn),
             one_way_sent_at: segment.sent_at.filter(|_| one_way).map(SentAt::nanos),
             echoes_congestion: marked,
         };
         // Without a scoreboard a duplicate is one by RFC 5681, with one it is as in Linux.
-        let counted = if self.recovery.scoreboard().is_some() { bare && !window_changed } else { duplicate };
+        let counted = if self.recovery.scoreboard().is_some() { bare && !arrived.carries_news } else { duplicate };
         conn.stats.duplicate_acks += u32::from(counted);
         self.recover(conn, now, &arrived);
         self.note_acknowledged(conn, now, prior_una, ack)
@@ -297,9 +299,11 @@ impl Sender {
     }
 
     fn save_cwnd(&mut self, reducing: bool) {
-        let (cwnd, ssthresh) = (self.controller.cwnd(), self.controller.ssthresh());
+        let controller = &self.controller;
+        // Linux, tcp_current_ssthresh.
+        let ssthresh = if reducing { controller.ssthresh() } else { controller.current_ssthresh() };
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            scoreboard.reduction.save_cwnd(cwnd, ssthresh, reducing);
+            scoreboard.reduction.save_cwnd(controller.cwnd(), ssthresh);
         }
     }
 

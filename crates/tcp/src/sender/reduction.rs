@@ -31,10 +31,8 @@ impl Reduction {
     }
 
     /// Stores the values that an undo would restore, bytes.
-    // Linux's tcp_current_ssthresh: a cwnd that has grown past ssthresh counts with three quarters of it.
-    pub fn save_cwnd(&mut self, cwnd: u32, ssthresh: u32, reducing: bool) {
-        self.prior_cwnd = cwnd;
-        self.prior_ssthresh = Some(if reducing { ssthresh } else { ssthresh.max(cwnd / 4 * 3) });
+    pub fn save_cwnd(&mut self, cwnd: u32, ssthresh: u32) {
+        (self.prior_cwnd, self.prior_ssthresh) = (cwnd, Some(ssthresh));
     }
 
     /// The congestion is real (an ECN mark): cwnd stays reduced despite DSACKs.
@@ -78,16 +76,9 @@ mod tests {
     #[test]
     fn after_a_mark_there_is_nothing_to_restore() {
         let mut reduction = Reduction::default();
-        reduction.save_cwnd(20_000, 10_000, false);
+        reduction.save_cwnd(20_000, 15_000);
         assert_eq!(reduction.prior(), Some((20_000, 15_000)));
         reduction.forbid_cwnd_restore();
         assert_eq!(reduction.prior(), None);
-    }
-
-    #[test]
-    fn while_cwnd_is_being_reduced_the_ssthresh_to_restore_is_the_current_one() {
-        let mut reduction = Reduction::default();
-        reduction.save_cwnd(20_000, 10_000, true);
-        assert_eq!(reduction.prior(), Some((20_000, 10_000)));
     }
 }

@@ -81,11 +81,17 @@ impl SendSequence {
         (self.wl1, self.wl2) = (seq, ack);
     }
 
+    /// True if a segment is later than the one that updated the window last.
+    #[inline]
+    pub fn is_later(&self, seq: SeqNum) -> bool {
+        seq > self.wl1
+    }
+
     /// True if an acknowledgment updates the window; `later_only`: only if its sequence number is later.
     // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
     pub fn takes_window(&mut self, seq: SeqNum, ack: SeqNum, later_only: bool) -> bool {
-        let newer = seq > self.wl1 || seq == self.wl1 && ack >= self.wl2 && !later_only;
+        let newer = self.is_later(seq) || seq == self.wl1 && ack >= self.wl2 && !later_only;
         if newer {
             self.wl1 = seq;
             self.wl2 = ack;

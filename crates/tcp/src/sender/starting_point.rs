@@ -137,6 +137,11 @@ impl Sender {
         self.controller.reset_window(&Self::start(&conn.profile, self.snd.initial(), conn.handshake.mss(), window));
     }
 
+    /// This window counts as the largest so far.
+    pub fn restart_largest_window(&mut self, bytes: u32) {
+        self.peer_window.largest_bytes = bytes;
+    }
+
     /// Our SYN is acknowledged by this segment, and the peer's is known: data may be sent. `age`: if our SYN was
     /// retransmitted, time since the copy whose timestamp is echoed; `lost`: SYN losses that count for the initial window (0
     /// if the retransmission was spurious).

@@ -36,7 +36,7 @@ impl Sender {
     ) -> Option<StreamSegment> {
         if let Recovery::Scoreboard(scoreboard) = &self.recovery {
             let may_retransmit = scoreboard.may_retransmit();
-            if self.holds_back_retransmissions(conn, now) {
+            if self.holds_back_retransmissions(now) {
                 return None;
             }
             if may_retransmit {
@@ -302,9 +302,8 @@ impl Sender {
             (idle - 1) / self.rtt.rto(),
         );
         let before = self.controller.cwnd();
-        let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);
-        if threshold > self.controller.ssthresh() {
-            self.controller.set_ssthresh(threshold);
+        if profile.restart_window == RestartWindow::Halving {
+            self.controller.set_ssthresh(self.controller.current_ssthresh());
         }
         if conn.profile.restart_window != RestartWindow::Off {
             if let Some(validation) = self.extras.validation_mut() {

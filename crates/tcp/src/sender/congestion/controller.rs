@@ -146,6 +146,11 @@ impl Controller {
         self.window.ssthresh.0
     }
 
+    /// ssthresh to return to, in bytes: at least three quarters of cwnd.
+    pub(crate) fn current_ssthresh(&self) -> u32 {
+        self.window.current_ssthresh().0
+    }
+
     pub(crate) fn set_cwnd(&mut self, bytes: u32) {
         self.window.set_cwnd(Bytes(bytes));
     }

@@ -87,8 +87,7 @@ impl Vegas {
         }
         w.set_cwnd(w.cwnd().max(Segments(2) * w.mss));
         // Linux: the threshold follows a window that has grown past it.
-        let Segments(window) = w.segments();
-        w.ssthresh = w.ssthresh.max(Segments(window / 2 + window / 4) * w.mss);
+        w.ssthresh = w.current_ssthresh();
     }
 
     fn set_segments(w: &mut Window, segments: u64) {

@@ -48,6 +48,13 @@ impl Window {
         self.cwnd.full_segments(self.mss)
     }
 
+    /// ssthresh, or three quarters of a cwnd that has grown past it, in whole segments.
+    // RFC 2861 §3.1 and Linux, tcp_current_ssthresh.
+    pub(super) fn current_ssthresh(&self) -> Bytes {
+        let Segments(cwnd) = self.segments();
+        self.ssthresh.max(Segments(cwnd / 2 + cwnd / 4) * self.mss)
+    }
+
     /// Replaces cwnd, up to the largest that means anything: no peer can announce more.
     #[inline]
     pub fn set_cwnd(&mut self, bytes: Bytes) {

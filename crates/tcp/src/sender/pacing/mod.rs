@@ -17,11 +17,12 @@ use crate::{Deadline, Nanos};
 const FIRST_PACED_SEGMENT: u32 = 10;
 
 impl WindowPacing {
-    /// The rate for these windows, in bytes.
+    /// The rate for cwnd and ssthresh with this much outstanding, SACKed and lost segments included, all in bytes.
     // Linux, tcp_update_pacing_rate.
-    pub(crate) fn rate(&self, window: u32, ssthresh: u32, srtt: Nanos) -> Rate {
-        let percent = if window < ssthresh / 2 { self.slow_start_percent } else { self.avoidance_percent };
-        Rate::new(u64::from(window) * u64::from(percent), srtt.saturating_mul(100))
+    pub(crate) fn rate(&self, (window, ssthresh): (u32, u32), mss: u32, outstanding: u32, srtt: Nanos) -> Rate {
+        let grows_fast = window / mss < ssthresh / mss / 2;
+        let percent = if grows_fast { self.slow_start_percent } else { self.avoidance_percent };
+        Rate::new(u64::from(window.max(outstanding)) * u64::from(percent), srtt.saturating_mul(100))
     }
 }
 
@@ -193,6 +194,11 @@ mod tests {
         pacer
     }
 
+    /// Of twenty segments in slow start, over 100 ms.
+    fn slow_start() -> Rate {
+        LINUX.rate((20_000, u32::MAX), 1_000, 0, 100 * MS)
+    }
+
     #[test]
     fn departures_do_not_drift_when_an_interval_is_no_whole_number_of_nanoseconds() {
         let mut pacer = of_segments(Some(Rate::new(3 * 1000, 100)));
@@ -282,7 +288,7 @@ mod tests {
 
     #[test]
     fn ten_segments_leave_at_once_and_bursts_of_two_after_them() {
-        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        let mut pacer = of_window(slow_start());
         assert_eq!(burst(&mut pacer, 0, 1), 10);
         assert_eq!(pacer.deadline(), Deadline::at(5 * MS));
         assert_eq!(burst(&mut pacer, 5 * MS, 1), 2);
@@ -291,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_train_leaves_as_one_burst() {
-        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        let mut pacer = of_window(slow_start());
         burst(&mut pacer, 0, 1);
         assert_eq!(burst(&mut pacer, 5 * MS, 5), 5);
         assert_eq!(pacer.deadline(), Deadline::at(17 * MS + MS / 2), "five segments at two in 5 ms");
@@ -299,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_burst_that_left_late_is_forgiven_half_of_its_time() {
-        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        let mut pacer = of_window(slow_start());
         burst(&mut pacer, 0, 1);
         assert_eq!(burst(&mut pacer, 100 * MS, 1), 2);
         assert_eq!(pacer.deadline(), Deadline::at(102 * MS + MS / 2));
@@ -307,9 +313,17 @@ mod tests {
         assert_eq!(pacer.deadline(), Deadline::at(107 * MS + MS / 2), "half a millisecond late");
     }
 
+    // Linux, tcp_update_pacing_rate: snd_cwnd < snd_ssthresh / 2, in whole segments.
     #[test]
     fn from_half_of_the_threshold_on_the_rate_is_the_lower_one() {
-        let rate = |ssthresh| WindowPacing::LINUX.rate(10_000, ssthresh, 100_000_000).bytes_per_second();
-        assert_eq!((rate(20_001), rate(20_002), rate(20_000)), (120_000, 200_000, 120_000));
+        let rate = |ssthresh| LINUX.rate((10_000, ssthresh), 1_000, 0, 100 * MS).bytes_per_second();
+        assert_eq!((rate(21_999), rate(22_000), rate(20_000)), (120_000, 200_000, 120_000));
+    }
+
+    // Linux, tcp_update_pacing_rate: max(snd_cwnd, packets_out).
+    #[test]
+    fn a_window_that_was_reduced_is_paced_by_what_is_outstanding() {
+        let rate = |outstanding| LINUX.rate((10_000, 10_000), 1_000, outstanding, 100 * MS).bytes_per_second();
+        assert_eq!((rate(9_000), rate(20_000)), (120_000, 240_000));
     }
 }

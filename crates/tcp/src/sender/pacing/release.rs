@@ -12,26 +12,38 @@ impl Sender {
         self.extras.may_hold_back() && self.is_held(conn, now)
     }
 
+    /// The handshake is complete or an ACK was processed: the rate of the window from here on.
+    // Linux, tcp_cong_control: a timeout or an idle time changes cwnd and leaves the rate.
+    pub(crate) fn pace_window(&mut self, conn: &Connection) {
+        let Some(pacer) = self.extras.pacer_mut() else { return };
+        if let PacedBy::Window(rules) = &pacer.by {
+            let windows = (self.controller.cwnd(), self.controller.ssthresh());
+            let (mss, outstanding) = (conn.handshake.mss(), self.snd.flight());
+            let srtt = self.rtt.smoothed(&conn.profile.rto);
+            pacer.set_rate(srtt.map(|srtt| rules.rate(windows, mss, outstanding, srtt)));
+        }
+    }
+
     #[inline(never)]
     fn is_held(&mut self, conn: &Connection, now: Nanos) -> bool {
         if self.snd.nxt >= self.snd.data_end {
             return false;
         }
         self.begin_startup(conn);
-        self.is_paced(conn, now)
+        self.is_paced(now)
     }
 
     /// True if retransmissions, too, have to wait for their turn: only a permanent pacer makes them wait.
     #[inline]
-    pub(crate) fn holds_back_retransmissions(&mut self, conn: &Connection, now: Nanos) -> bool {
+    pub(crate) fn holds_back_retransmissions(&mut self, now: Nanos) -> bool {
         match self.extras.pacer() {
-            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(conn, now),
+            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(now),
             None => false,
         }
     }
 
     #[inline(never)]
-    fn is_paced(&mut self, conn: &Connection, now: Nanos) -> bool {
+    fn is_paced(&mut self, now: Nanos) -> bool {
         let Some(pacer) = self.extras.pacer_mut() else { return false };
         if pacer.is_over(now, self.snd.nxt) {
             self.extras.end_pacing();
@@ -40,15 +52,11 @@ impl Sender {
         if pacer.is_ahead(self.snd.nxt) {
             return false;
         }
-        let (controller, profile) = (&self.controller, &conn.profile);
-        pacer.set_rate(match &pacer.by {
-            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, SECOND)),
-            PacedBy::Window(rules) => {
-                let srtt = self.rtt.smoothed(&profile.rto);
-                srtt.map(|srtt| rules.rate(controller.cwnd(), controller.ssthresh(), srtt))
-            }
-            PacedBy::Startup { flight, .. } => Some(flight.rate),
-        });
+        match &pacer.by {
+            PacedBy::Controller => pacer.set_rate(self.controller.pacing_rate().map(|rate| Rate::new(rate, SECOND))),
+            PacedBy::Window(_) => {}
+            PacedBy::Startup { flight, .. } => pacer.set_rate(Some(flight.rate)),
+        }
         if pacer.holds(now) {
             return true;
         }

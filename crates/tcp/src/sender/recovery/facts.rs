@@ -50,7 +50,7 @@ pub(crate) struct Ack<'a> {
     pub data_bytes: u32,
     /// A duplicate ACK by RFC 5681 section 2.
     pub duplicate: bool,
-    /// It carries data or changes the peer's window.
+    /// It carries data or updates the peer's window.
     pub carries_news: bool,
     pub sack: &'a SackBlocks,
     /// Time since the segment was sent whose timestamp it echoes.

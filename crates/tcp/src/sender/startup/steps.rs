@@ -25,6 +25,7 @@ impl Sender {
             return;
         };
         self.set_pacer(conn, Pacer::new(by));
+        self.pace_window(conn);
     }
 
     fn set_pacer(&mut self, conn: &Connection, pacer: Pacer) {
@@ -149,6 +150,9 @@ impl Sender {
         let lost = !timed_out && facts.fast_recovery == FastRecovery::Began;
         if !undone && (timed_out || lost) {
             self.end_paced_flight();
+        }
+        if !timed_out {
+            self.pace_window(conn);
         }
         let state = self.send_state(conn, now);
         let Some(startup) = self.extras.startup_mut() else { return };

@@ -123,7 +123,9 @@ impl Sender {
         let size = size_goal(conn.handshake.mss(), self.peer_window.largest_bytes);
         let window = self.controller.cwnd();
         let srtt = self.rtt.smoothed(&conn.profile.rto);
-        let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
+        let (windows, flight) = ((window, self.controller.ssthresh()), self.snd.flight());
+        let by_window =
+            || Some(WindowPacing::LINUX.rate(windows, conn.handshake.mss(), flight, srtt?).bytes_per_second());
         let room = Room {
             now,
             mss: conn.handshake.mss(),

@@ -54,10 +54,8 @@ impl Sender {
         let Some(validation) = self.extras.validation_mut() else { return };
         let left = validation.on_burst(now, &burst);
         if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
-            // RFC 2861 §3.1 and Linux's tcp_current_ssthresh: ssthresh = max(ssthresh, 3*cwnd/4).
-            let ssthresh = (window / 2 + window / 4) * conn.handshake.mss();
+            self.controller.set_ssthresh(self.controller.current_ssthresh());
             self.controller.set_cwnd(segments * conn.handshake.mss());
-            self.controller.set_ssthresh(self.controller.ssthresh().max(ssthresh));
             self.publish(conn, now, Trigger::ApplicationLimited);
         }
     }

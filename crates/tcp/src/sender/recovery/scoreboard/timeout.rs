@@ -107,7 +107,9 @@ impl Scoreboard {
         facts: &mut Facts,
         recovered: bool,
     ) -> Option<Next> {
-        if !self.f_rto.running {
+        // Linux, tcp_xmit_recovery: new data that could not leave at once ends the algorithm.
+        if !self.f_rto.running || self.f_rto.offering {
+            self.f_rto = FRto::default();
             return None;
         }
         // RFC 5682 §3.1 step 3.b (SACK-enhanced): something that was never retransmitted, and left before the timeout,

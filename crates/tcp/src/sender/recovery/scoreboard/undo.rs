@@ -102,10 +102,9 @@ impl Scoreboard {
         if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
             return false;
         }
-        let highest = self.board.highest_sacked();
-        if ack.prior_una < highest {
-            self.note_reordering(flight.mss, ack.prior_una, highest);
-        }
+        // Linux, tcp_highest_sack_seq: SND.UNA without SACKs.
+        let highest = self.board.highest_sacked().max(flight.snd.una);
+        self.note_reordering(flight.mss, ack.prior_una, highest);
         // Retransmissions are still in flight: they will arrive as duplicates, and show more.
         if self.board.retrans_out() > 0 {
             return true;
