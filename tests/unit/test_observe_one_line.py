@@ -294,6 +294,10 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
         ("rtt_ms,kb,down_gbps", "30,3,0.25", {"rtt_s": 0.03, "bytes": 3000, "down_bps": 250e6}),
         ("rtt_ms,bytes,down_bps,buffer_ms", "30,7,8e6,250", {"down_bps": 8e6, "buffer_bytes": 250_000}),
         ("rtt_ms,bytes,loss,max_rtt_s", "30,7,0.25,0.5", {"loss": 0.25, "max_rtt_s": 0.5}),
+        ("RTT [ms],Size (kB)", "30,7", {"rtt_s": 0.03, "bytes": 7000}),
+        ("rtt_ms,response_size_mib", "30,2", {"bytes": 2_097_152}),
+        ("tcpinfo_rtt,bytes_sent", "30000,7", {"rtt_s": 0.03, "bytes": 7}),
+        ("sep=;\n\nrtt_ms;bytes", "30;7", {"rtt_s": 0.03, "bytes": 7}),
         ("min_rtt_ms,size_bytes,segs_out,retrans", "30,7,5,2", {"rtt_s": 0.03, "bytes": 7, "retransmissions": 2}),
     ],
 )

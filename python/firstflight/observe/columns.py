@@ -35,6 +35,7 @@ class ColumnFile:
         self._leaves: dict[str, pl.Expr] = {}
         self.unit: Unit = "line"
         self._is_json = False
+        self._head = 1
         if beginning.startswith(PARQUET):
             self.unit = "row"
             try:
@@ -50,7 +51,10 @@ class ColumnFile:
             self._is_json = True
             self.names = list(dict.fromkeys(name for row in rows for name, _ in leaves(row, lists=True)))
         else:
-            head = beginning.splitlines()[0].decode("utf-8", errors="replace")
+            # Excel writes the separator in a line before.
+            texts = enumerate(beginning.decode("utf-8", errors="replace").splitlines(), 1)
+            heads = ((at, text) for at, text in texts if text.strip() and not text.startswith("sep="))
+            self._head, head = next(heads, (1, ""))
             self._separator = max(_SEPARATORS, key=head.count)
             self.names = [name.strip() for name in _fields(head, self._separator)]
 
@@ -67,8 +71,7 @@ class ColumnFile:
             if self._is_json:
                 yield _json_rows(frame, names, problems)
                 continue
-            # The head is line 1.
-            frame = frame.filter(pl.col(PLACE) > 1, pl.col("line").str.strip_chars() != "")
+            frame = frame.filter(pl.col(PLACE) > self._head, pl.col("line").str.strip_chars() != "")
             quoted = self._quoted(frame)
             frame = frame.with_columns(pl.col("line").str.split(self._separator))
             if quoted.height:

@@ -95,9 +95,10 @@ ALIASES = {
     "min_rtt_us": "rtt_us",
     "rtt_msec": "rtt_ms",
     "rtt_usec": "rtt_us",
-    "size_bytes": "bytes",
+    "tcpi_min_rtt": "rtt_us",
+    "tcpi_rtt": "rtt_us",
+    "tcpinfo_rtt": "rtt_us",
     "bytes_sent": "bytes",
-    "response_bytes": "bytes",
     "retransmits": "retransmissions",
     "retrans": "retransmissions",
     "segs_out": "segments_sent",
@@ -254,6 +255,7 @@ def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
 def _plain(name: str) -> str:
     words = name.lower().replace("%", " percent").replace("µ", "u").replace("bit/s", "bps")
     plain = re.sub(r"\W+", "_", words).strip("_")
+    plain = re.sub(rf"^(?:response_)?(?:size_)?({'|'.join(_SIZES)})$", r"\1", plain)
     return ALIASES.get(plain, plain)
 
 
