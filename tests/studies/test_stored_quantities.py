@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from firstflight.errors import RequestError
 from firstflight.records import Run, files, machine
-from firstflight.records.directory import QUANTITIES
+from firstflight.records.directory import DOCUMENT, QUANTITIES
 from firstflight.studies import find
 from firstflight.studies.kernel import DeclaredStudy, declared, stored
 from firstflight.studies.kernel.quantity import measured
@@ -69,6 +70,17 @@ def test_kept_quantities_are_those_of_the_records(directory: Path, study: Declar
     assert len(read) == 1
     assert kept.keys() == again.keys()
     assert [of.name for of, array in again.items() if not kept[of].identical(array)] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_pipe_that_nobody_writes_is_not_waited_for(directory: Path, study: DeclaredStudy, read: list[Run]) -> None:
+    for name in (QUANTITIES, DOCUMENT):
+        (directory / name).rename(directory / f"{name}.1")
+        os.mkfifo(directory / name)
+        if name == QUANTITIES:
+            assert (len(study.quantities(Run.open(directory)).arrays()), len(read)) == (1, 1)
+    with pytest.raises(RequestError, match="is damaged, but the directory holds the records of"):
+        Run.open(directory)
 
 
 def test_claims_and_tables_need_no_records(

@@ -158,6 +158,7 @@ def test_a_varied_run_reads_as_a_study_of_its_own(
         ({"tcp.initial_window": [3, "many"]}, r'--vary tcp\.initial_window="many": '),
         ({"tcp.window": [3, 10]}, r'--vary tcp\.window=3: .*unknown key "window"'),
         ({"application.mail.clients": [3, 10]}, r'nothing is called "mail"'),
+        ({"duration": ["1s", "1000ms"]}, "--vary duration gives .1s. twice: write each value once"),
         ({"tcp.initial_window": [3, 10, 3]}, r"--vary tcp\.initial_window gives 3 twice: write each value once"),
         ({"tcp.initial_window": [3]}, r"has 1 value; write at least two"),
         ({"tcp.initial_window": range(1, 102), "mtu": range(100)}, r"makes 10,100 cells; .* at most 10,000 cells"),

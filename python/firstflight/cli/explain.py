@@ -27,7 +27,9 @@ def command(
         Path | None,
         typer.Argument(metavar="[FILE.toml]", help="A scenario file. Default: 100 kB, RTT 40 ms."),
     ] = None,
-    iw: Annotated[str, typer.Option(metavar="N,N", help="Initial windows to compare, in segments.")] = "3,10",
+    iw: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Initial windows to compare, in segments. Default: 3,10.")
+    ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Compare the values of this key instead."),
@@ -49,7 +51,9 @@ def command(
     form = None if out is None or out.suffix.lower() in (".html", ".htm") else format_of(out, is_drawn=False)
     scenario = load_scenario(file or _DOWNLOAD, settings or [])
     print_timing_hint(scenario)
-    windows = [f"tcp.initial_window={','.join(map(str, _windows(iw)))}"]
+    if iw is not None and vary:
+        raise RequestError("--vary compares values of another key; leave --iw or --vary out")
+    windows = [f"tcp.initial_window={','.join(map(str, _windows('3,10' if iw is None else iw)))}"]
     varied = labeled(scenario, vary or windows, settings or [])
     # Each trace is let go of before the next is simulated.
     transfers = [transfer(Trace(changed, seed, label)) for label, changed in varied]

@@ -124,7 +124,8 @@ def format_of(path: Path, is_drawn: bool = True) -> str:
     """
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose a name with one of these')
+        what = "a picture is written as" if is_drawn else "a page is written as .html, a picture as"
+        raise RequestError(f'"{path}": {what} .svg, .png or .pdf; choose a name with one of these')
     if is_drawn or form != "svg":
         require_figures()
     return form

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from firstflight.errors import RequestError
 from firstflight.records.schema import CAPTURED, STORED
-from firstflight.scenario import Cell, Scenario
+from firstflight.scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario
 from firstflight.scenario.document import as_written, toml_value
 from firstflight.studies.study import Study
 
@@ -195,9 +196,18 @@ def _check(path: str, values: list[Any]) -> None:
             f"--vary {path} has {len(values)} value; write at least two, such as tcp.initial_window=3,10"
         )
     shown = [toml_value(item) for item in values]
-    for item in shown:
-        if shown.count(item) > 1:
+    amounts = list(map(_amount, values))
+    for item, amount in zip(shown, amounts, strict=True):
+        if amounts.count(amount) > 1:
             raise RequestError(f"--vary {path} gives {item} twice: write each value once")
+
+
+def _amount(item: Any) -> Any:
+    """A quantity as its number, so that 1s and 1000ms are equal; another value as TOML."""
+    for unit in (Duration, BitsPerSecond, Bytes, Packets):
+        with suppress(ValueError):
+            return unit, int(unit(item))
+    return toml_value(item)
 
 
 def _short(paths: list[str]) -> list[str]:

@@ -55,6 +55,8 @@ def read(
     """Those of `quantities` that a file has; None without a sound file of this origin with these labels.
     `coordinates` by the name of the grid.
     """
+    if not path.is_file():
+        return None
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             about = json.loads(stored[_ABOUT].item())
