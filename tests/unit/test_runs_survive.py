@@ -223,7 +223,15 @@ def test_what_is_no_run_cannot_be_opened(tmp_path: Path) -> None:
         Run.open(tmp_path)
 
 
-@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+DAMAGES = [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-9])]
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, *([pipe] if hasattr(os, "mkfifo") else [])])
 def test_a_damaged_cell_is_named_with_the_fix(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     only = {"clients": [8], "iw": [1]}
     run = firstflight.run(SmallGrid(), only=only, out=tmp_path)

@@ -136,10 +136,17 @@ def to_parquet(frame: pl.DataFrame | pl.LazyFrame, buffer: IO[bytes], metadata: 
     )
 
 
+def _opened(path: Path) -> io.BufferedReader:
+    """The file at `path`; FileNotFoundError for a pipe, out of which nothing comes that nobody writes."""
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    return path.open("rb")
+
+
 def is_whole_parquet(path: Path) -> bool:
     """Whether `path` begins and ends as a Parquet file does. Its content is not read."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             head = file.read(len(_MAGIC))
             file.seek(-len(_MAGIC), os.SEEK_END)
             return head == file.read() == _MAGIC
@@ -155,7 +162,7 @@ def sums(contents: Iterable[tuple[str, bytes | memoryview]]) -> bytes:
 def is_as_written(path: Path) -> bool:
     """Whether a file's content matches the checksum stored with it. The whole file is read."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             line = f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}".encode()
         return line in path.with_name(SUMS).read_bytes().splitlines()
     except OSError:
@@ -174,7 +181,7 @@ def is_directory_as_written(place: Path) -> bool:
 def is_whole_text(path: Path) -> bool:
     """Whether `path` has lines, the last of which is complete. Their contents are not checked."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             file.seek(-1, os.SEEK_END)
             return file.read() == b"\n"
     except OSError:
