@@ -2,6 +2,7 @@
 
 import ast
 import json
+import multiprocessing
 import os
 import threading
 from collections.abc import Callable
@@ -205,11 +206,23 @@ def test_a_cell_is_written_where_no_thread_can_be_started(tmp_path: Path, monkey
     def refuse(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
+    files._syncing.cache_clear()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     files.write_directory(tmp_path / "cell", [("a", b"1"), ("b", b"22")])
     assert files.is_directory_as_written(tmp_path / "cell")
     assert {path.stat().st_ino for path in (tmp_path / "cell").iterdir()} < set(synced)
+
+
+def test_a_forked_process_writes_a_cell_though_it_has_none_of_the_threads(tmp_path: Path) -> None:
+    files.write_directory(tmp_path / "here", [("a", b"1")])
+    there = tmp_path / "there"
+    fork, contents = multiprocessing.get_context("fork"), [("a", b"1")]
+    process = fork.Process(target=files.write_directory, args=(there, contents), daemon=True)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert files.is_directory_as_written(there)
 
 
 def test_no_reader_of_tables_is_given_a_path_that_it_may_take_for_a_pattern() -> None:

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -37,6 +38,8 @@ HASH = re.compile("[0-9a-f]{20}")
 _MAGIC = b"PAR1"
 # Rows of a row group. Left to itself, the writer begins one where a part of the table begins.
 _ROW_GROUP = 250_000
+# About as many as a cell has.
+_FILES_AT_ONCE = 12
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 # Windows has neither; a child process inherits nothing there that is not passed on.
@@ -199,11 +202,16 @@ def _sync(written: Sequence[BinaryIO]) -> None:
     """
     descriptors = [file.fileno() for file in written]
     try:
-        with ThreadPoolExecutor(len(descriptors)) as pool:
-            list(pool.map(os.fsync, descriptors))
+        list(_syncing(os.getpid()).map(os.fsync, descriptors))
     except RuntimeError:
         for descriptor in descriptors:
             os.fsync(descriptor)
+
+
+@cache
+def _syncing(process: int) -> ThreadPoolExecutor:
+    """Threads that ask for it, as starting new ones takes twice the CPU time of asking. A forked process has none."""
+    return ThreadPoolExecutor(_FILES_AT_ONCE)
 
 
 @contextlib.contextmanager
