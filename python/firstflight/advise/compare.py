@@ -130,9 +130,10 @@ def compare_arms(
     p_value = _mix_p_value(every)
     rows = every if concurrent else _evened(every)
     if rows.is_empty():
+        first, second = (counted(arm.height, "connection") for arm in arms)
         raise RequestError(
-            f"{before} and {after} have no RTTs and sizes in common (cells with {LEAST_IN_CELL} connections of each); "
-            "compare data of like users"
+            f"{before}, {first}, and {after}, {second}, have no RTTs and sizes in common (cells with {LEAST_IN_CELL} "
+            "connections of each); compare more data, or data of like users"
         )
     sides = [
         Side(
