@@ -709,6 +709,39 @@ def test_of_two_sizes_in_objects_the_response_s_counts_wherever_it_stands(tmp_pa
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        "in out",
+        "rx tx",
+        "received sent",
+        "inbound outbound",
+        "upload download",
+        "c2s s2c",
+        "ingress egress",
+        "client_to_server server_to_client",
+        "input output",
+    ],
+)
+def test_of_sizes_in_both_directions_the_one_to_the_client_counts(tmp_path: Path, names: str) -> None:
+    received, sent = names.split()
+    path = tmp_path / "log"
+    path.write_text(json.dumps({received: {"bytes": 310}, sent: {"bytes": 48_000}}) + "\n")
+    assert observe.read(path).transfers["bytes"].to_list() == [48_000]
+
+
+def test_of_two_sizes_of_one_name_the_outer_one_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text('{"cache": {"size": 999}, "size": 48000}\n')
+    assert observe.read(path).transfers["bytes"].to_list() == [48_000]
+
+
+def test_a_round_trip_without_a_unit_in_json_lines_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text('{"bytes": 48000, "rtt": 38}\n')
+    assert 'write "rtt" as rtt_ms, rtt_s or rtt_us, by its unit' in observe.read(path).source.notes[1]
+
+
+@pytest.mark.parametrize(
     "other", [{"stats": {"decoder": {"bytes": 75_476_420}}}, {"fileinfo": {"size": 7}}, {"netflow": {"bytes": 7}}]
 )
 def test_other_events_of_suricata_are_no_responses(tmp_path: Path, other: dict[str, Any]) -> None:

@@ -11,11 +11,11 @@ import polars as pl
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.observe import formats
-from firstflight.observe.columns import present
+from firstflight.observe.columns import ColumnFile, present
 from firstflight.observe.formats import FORMATS, NUMBERS, TEXTS, Format
 from firstflight.observe.lines import pieces
 from firstflight.observe.merged import in_order
-from firstflight.observe.plain import PATH
+from firstflight.observe.plain import PATH, suggestions
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.tables import HELD_BYTES, Parts, Subnets, mean_rate, since_first
@@ -131,10 +131,10 @@ def read(path: Path, problems: Problems, form: Format | None, wrappers: Sequence
     rows = sample.rows
     if rows is None:
         return Parts()
-    return replace(_parts(rows, form, sample), networks=subnets.networks())
+    return replace(_parts(path, rows, form, sample), networks=subnets.networks())
 
 
-def _parts(sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
+def _parts(path: Path, sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
     if form.whole:
         sampled = sampled.with_columns(connection=pl.int_range(pl.len(), dtype=pl.UInt64))
     apart = sampled["connection"].null_count()
@@ -169,7 +169,9 @@ def _parts(sampled: pl.DataFrame, form: Format, sample: RowSample) -> Parts:
     if sample.note:
         notes.append(sample.note)
     if rows["rtt_s"].null_count() == rows.height:
-        notes.append(f"no RTT in it; to log it: {form.add}")
+        names = ColumnFile(path).names if form.shape == "json" else []
+        meant = [one for one in suggestions(names).split("; ") if " as rtt_" in one]
+        notes.append("; ".join(("no RTT in it", *meant, f"to log it: {form.add}")))
     responses, began_s = sized.select("client", pl.col("object").cast(pl.UInt32), pl.col("bytes").cast(pl.Int64)), None
     if form.whole or apart == rows.height:
         # Which response of its connection a line is, is not known, or it is all of them.

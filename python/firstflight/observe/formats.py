@@ -293,13 +293,16 @@ def leaves(value: object, above: str = "", *, lists: bool = False, depth: int = 
 
 # A size in these is not that of the response, and an address in the others is not the client's.
 _NOT_THE_RESPONSE = {"request", "req", "clientrequest", "client", "source", "network", "upstream", "origin", "backend"}
-# Of Suricata's events those of flows count.
-_NOT_THE_RESPONSE |= {"stats", "fileinfo", "netflow"}
+# Of Suricata's events those of flows count; of two directions the one to the client.
+_NOT_THE_RESPONSE |= {"stats", "fileinfo", "netflow", "in", "rx", "received", "inbound", "upload", "ingress", "input"}
+_NOT_THE_RESPONSE |= {"c2s", "clienttoserver"}
 _NOT_THE_CLIENT = {"server", "upstream", "destination", "host", "origin", "backend", "target", "observer", "proxy"}
 
 
 class JsonWords:
-    """The words that a JSON object has in a format, each from the best of its names; of two of one name, the first."""
+    """The words that a JSON object has in a format, each from the best of its names; of two of one name, from the outer
+    one, or the first.
+    """
 
     def __init__(self, form: Format) -> None:
         self._exact = form.exact
@@ -309,7 +312,7 @@ class JsonWords:
 
     def __call__(self, row: object) -> dict[str, str]:
         """The words and their texts."""
-        best: dict[str, tuple[int, str]] = {}
+        best: dict[str, tuple[tuple[int, int], str]] = {}
         for path, value in leaves(row):
             if value is None or value == -1 or (meaning := self._meaning(path)) is None:
                 continue
@@ -319,8 +322,8 @@ class JsonWords:
         # Google writes "0.125s".
         return {word: text.removesuffix("s") if word == "time_s" else text for word, (_, text) in best.items()}
 
-    def _find(self, path: str) -> tuple[str, int] | None:
-        """The word of a field and how good a name of it this is, 0 for the best; None for others."""
+    def _find(self, path: str) -> tuple[str, tuple[int, int]] | None:
+        """The word of a field and how good a name of it this is, 0 for the best, and how deep; None for others."""
         parts = tuple(re.sub(r"[^a-z0-9]", "", part) for part in path.lower().split("."))
         for rank, (name, word) in enumerate(self._names):
             if parts != name if self._exact else parts[-len(name) :] != name:
@@ -328,5 +331,5 @@ class JsonWords:
             others = {"bytes": _NOT_THE_RESPONSE, "address": _NOT_THE_CLIENT, "port": _NOT_THE_CLIENT}.get(word, set())
             if not self._exact and len(name) == 1 and not others.isdisjoint(parts[:-1]):
                 return None
-            return word, rank
+            return word, (rank, len(parts))
         return None
