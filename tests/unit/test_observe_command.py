@@ -53,6 +53,16 @@ def test_a_file_that_holds_nothing_is_exit_status_2(run, tmp_path):
     assert complaint == f"firstflight: {tmp_path / 'empty'} is empty; there is nothing to read\n"
 
 
+def test_a_file_that_is_named_twice_does_not_count_twice(run, tmp_path):
+    other = tmp_path / "other.txt"
+    other.symlink_to(EXAMPLES / "ss.txt")
+
+    status, printed, complaint = run(EXAMPLES / "ss.txt", other)
+
+    assert (status, printed) == (2, "")
+    assert complaint.endswith("is named twice, and its connections would count twice; name it once\n")
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_table_it_writes_is_read_again(run, tmp_path, ending):
     out = tmp_path / f"flows.{ending}"

@@ -945,7 +945,7 @@ def test_standard_input_and_the_parts_of_a_rotated_log_are_read_as_one(
     assert "left out" not in run(monkeypatch, capsys, tmp_path / "a.csv", tmp_path / "b.csv")
     capture = tmp_path / "c.pcap"
     capture.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20))
-    assert "mergecap" in run(monkeypatch, capsys, capture, capture, status=2)
+    assert "mergecap" in run(monkeypatch, capsys, capture, newer, status=2)
 
 
 def test_ss_with_the_kind_of_socket_is_read(tmp_path: Path) -> None:

@@ -21,11 +21,14 @@ def joined(files: Sequence[Path]) -> Iterator[Path]:
     """One file with the contents of these, unpacked and in this order: itself if it is alone, else a copy for as long
     as the context lasts. The head of a table counts once.
 
-    RequestError for a file that is not there, and for captures; MachineError without room for the copy.
+    RequestError for a file that is not there or stands twice, and for captures; MachineError without room for the copy.
     """
     if len(files) == 1 and files[0] != STANDARD_INPUT:
         yield files[0]
         return
+    places = [file.resolve() for file in files]
+    if twice := [file for file, place in zip(files, places, strict=True) if places.count(place) > 1]:
+        raise RequestError(f"{twice[0]} is named twice, and its connections would count twice; name it once")
     with temporary_directory() as directory:
         copy = Path(directory) / ("standard-input" if files[0] == STANDARD_INPUT else f"{files[0].name}-and-others")
         try:
