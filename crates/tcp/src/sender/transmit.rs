@@ -6,7 +6,7 @@ use crate::event::Trigger;
 use crate::profile::{IdleCheck, RestartWindow};
 use crate::segment::{Flags, SentAt};
 use crate::sender::Sender;
-use crate::sender::recovery::Recovery;
+use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sequence::SeqNum;
 
 /// A segment of the stream that leaves.
@@ -302,7 +302,9 @@ impl Sender {
             (idle - 1) / self.rtt.rto(),
         );
         let before = self.controller.cwnd();
-        if profile.restart_window == RestartWindow::Halving {
+        // Linux, tcp_current_ssthresh: not while cwnd is being reduced.
+        let reducing = self.recovery.scoreboard().is_some_and(Scoreboard::is_reducing);
+        if profile.restart_window == RestartWindow::Halving && !reducing {
             self.controller.set_ssthresh(self.controller.current_ssthresh());
         }
         if conn.profile.restart_window != RestartWindow::Off {

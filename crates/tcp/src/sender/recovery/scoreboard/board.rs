@@ -320,14 +320,19 @@ impl Board {
         NewlyLost { segments: 1, retransmissions: u32::from(before.is_lost()) }
     }
 
-    /// Nothing counts as lost any more: a recovery was spurious.
-    pub fn forget_losses(&mut self) {
+    /// Nothing counts as lost any more: a recovery was spurious. If it followed a timeout, the segments may be found lost
+    /// again.
+    // Linux, tcp_rack_detect_loss: a segment that it found lost is looked at no more (tcp_tsorted_anchor), even after an
+    // undo.
+    pub fn forget_losses(&mut self, after_timeout: bool) {
         for sent in &mut self.queue {
             sent.marks &= !mark::LOST;
         }
         self.lost = 0;
         self.to_retransmit = 0;
-        self.undecided = self.first;
+        if after_timeout {
+            self.undecided = self.first;
+        }
     }
 
     /// Nothing counts as delivered any more: the peer has gone back on its SACKs.

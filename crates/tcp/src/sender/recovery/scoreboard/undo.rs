@@ -54,7 +54,7 @@ impl Scoreboard {
     // RFC 4015 §3.2: restore the congestion state; Linux keeps the current cwnd if that is more.
     fn undo(&mut self, facts: &mut Facts, forget_losses: bool) {
         if forget_losses {
-            self.board.forget_losses();
+            self.board.forget_losses(self.state == CaState::Loss);
         }
         facts.edges.insert(Edges::UNDONE);
         self.undo.marker = None;
