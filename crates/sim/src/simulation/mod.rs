@@ -345,7 +345,7 @@ impl Simulation<'_> {
         self.set_timer(time, Wake::Server(slot));
     }
 
-    // Most timers are of an endpoint whose deadline has moved: what the others do is out of directed.
+    // Most timers are of an endpoint whose deadline has moved: what the others do is out of line.
     #[inline(never)]
     fn fire_timer(&mut self, applications: &mut impl Applications) {
         self.check_order(self.timers.next_order());

@@ -167,7 +167,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// For a tap: a packet is dropped, lost or delivered at a link, that has sent all of it at `end`.
+    /// For a tap: a packet is dropped, lost or delivered at a link, which has sent all of it at `end`.
     fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, outcome: LinkOutcome) {
         let seen = packet.datagram().map(|datagram| {
             (self.stream_identity(&datagram), self.streams[datagram.stream as usize].sender(), self.sight(&datagram))
