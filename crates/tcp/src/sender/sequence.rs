@@ -81,17 +81,19 @@ impl SendSequence {
         (self.wl1, self.wl2) = (seq, ack);
     }
 
-    /// True if a segment is later than the one that updated the window last.
+    /// True if a segment of nothing new updates the window, whether or not that differs: it is later than the one that
+    /// did so last, or is as late and closes it.
+    // Linux, tcp_may_update_window.
     #[inline]
-    pub fn is_later(&self, seq: SeqNum) -> bool {
-        seq > self.wl1
+    pub fn may_update_window(&self, seq: SeqNum, window: u32) -> bool {
+        seq > self.wl1 || seq == self.wl1 && window == 0
     }
 
     /// True if an acknowledgment updates the window; `later_only`: only if its sequence number is later.
     // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
     pub fn takes_window(&mut self, seq: SeqNum, ack: SeqNum, later_only: bool) -> bool {
-        let newer = self.is_later(seq) || seq == self.wl1 && ack >= self.wl2 && !later_only;
+        let newer = seq > self.wl1 || seq == self.wl1 && ack >= self.wl2 && !later_only;
         if newer {
             self.wl1 = seq;
             self.wl2 = ack;
@@ -183,5 +185,14 @@ mod tests {
         assert!(snd.takes_window(12, 2, false));
         assert!(!snd.takes_window(11, 3, false), "older than the latest");
         assert!(!snd.takes_window(12, 2, true) && snd.takes_window(13, 2, true), "only a later segment");
+    }
+
+    // Linux, tcp_may_update_window.
+    #[test]
+    fn a_later_segment_updates_the_window_and_one_as_late_that_closes_it() {
+        let mut snd = SendSequence::new(100, Nagle::Off);
+        snd.begin_window(10, 1);
+        let updates = [(11, 500), (10, 0), (10, 500), (9, 0)].map(|(seq, window)| snd.may_update_window(seq, window));
+        assert_eq!(updates, [true, true, false, false]);
     }
 }

@@ -88,7 +88,8 @@ pub(crate) struct Board {
     to_retransmit: u32,
     /// Records with a smaller number are not to be retransmitted (again) now.
     next_lost: u64,
-    /// Records with a smaller number are SACKED, LOST or EVER_RETRANSMITTED: loss detection need not look at them.
+    /// Records with a smaller number are SACKED, LOST or EVER_RETRANSMITTED, or were LOST before an undo: loss detection
+    /// does not look at them.
     undecided: u64,
     /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
     retransmitted: VecDeque<(Nanos, u64)>,
@@ -320,17 +321,15 @@ impl Board {
         NewlyLost { segments: 1, retransmissions: u32::from(before.is_lost()) }
     }
 
-    /// Nothing counts as lost any more: a recovery was spurious. If it followed a timeout, the segments may be found lost
-    /// again.
-    // Linux, tcp_rack_detect_loss: a segment that it found lost is looked at no more (tcp_tsorted_anchor), even after an
-    // undo.
-    pub fn forget_losses(&mut self, after_timeout: bool) {
+    /// Nothing counts as lost any more: a recovery was spurious. `reconsider`: loss detection may find the same segments
+    /// lost again before they are retransmitted.
+    pub fn forget_losses(&mut self, reconsider: bool) {
         for sent in &mut self.queue {
             sent.marks &= !mark::LOST;
         }
         self.lost = 0;
         self.to_retransmit = 0;
-        if after_timeout {
+        if reconsider {
             self.undecided = self.first;
         }
     }

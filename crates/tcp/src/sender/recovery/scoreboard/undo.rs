@@ -52,9 +52,12 @@ impl Scoreboard {
 
     /// Undoes the episode.
     // RFC 4015 §3.2: restore the congestion state; Linux keeps the current cwnd if that is more.
-    fn undo(&mut self, facts: &mut Facts, forget_losses: bool) {
+    fn undo(&mut self, flight: &Flight<'_>, facts: &mut Facts, forget_losses: bool) {
         if forget_losses {
-            self.board.forget_losses(self.state == CaState::Loss);
+            // Linux, tcp_rack_detect_loss: a segment that it found lost is looked at no more (tcp_tsorted_anchor), even
+            // after an undo. A timeout and RFC 6675 §4, IsLost (), leave no such trace.
+            let rack = flight.profile.recovery.scoreboard().rack;
+            self.board.forget_losses(self.state == CaState::Loss || !rack);
         }
         facts.edges.insert(Edges::UNDONE);
         self.undo.marker = None;
@@ -64,7 +67,7 @@ impl Scoreboard {
     /// Everything up to `high` is acknowledged in recovery or after a timeout. True if the state may not be left yet.
     pub(super) fn undo_recovery(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         if self.may_undo(flight, ack) {
-            self.undo(facts, false);
+            self.undo(flight, facts, false);
         } else {
             self.rack.on_recovered();
         }
@@ -92,7 +95,7 @@ impl Scoreboard {
             return false;
         }
         self.rack.keep_wide();
-        self.undo(facts, false);
+        self.undo(flight, facts, false);
         true
     }
 
@@ -112,7 +115,7 @@ impl Scoreboard {
         if !self.any_retransmitted() {
             self.undo.first_retransmission = None;
         }
-        self.undo(facts, true);
+        self.undo(flight, facts, true);
         self.keep_open(flight);
         false
     }
@@ -128,7 +131,7 @@ impl Scoreboard {
         if !(f_rto || self.may_undo(flight, ack)) {
             return false;
         }
-        self.undo(facts, true);
+        self.undo(flight, facts, true);
         facts.undone_timeout = true;
         self.timed_out_at = None;
         if self.must_stay(flight) {
