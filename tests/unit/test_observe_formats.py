@@ -506,7 +506,7 @@ UDP = {
 
 
 @pytest.mark.parametrize("name", UDP)
-def test_what_went_over_udp_is_left_out_and_told(tmp_path: Path, name: str) -> None:
+def test_lines_of_udp_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
     line, (tcp, udp) = UDP[name]
     path = tmp_path / "log"
     lines = [
@@ -515,7 +515,7 @@ def test_what_went_over_udp_is_left_out_and_told(tmp_path: Path, name: str) -> N
     path.write_text("\n".join(lines) + "\n")
     seen = observe.read(path)
     assert seen.transfers["bytes"].to_list() == [9000, 9002]
-    assert [(problem.what, problem.count) for problem in seen.problems] == [("over UDP, and no connection of TCP", 1)]
+    assert [(problem.what, problem.count) for problem in seen.problems] == [("not over TCP", 1)]
 
 
 def test_connections_of_zeek_are_read(tmp_path: Path) -> None:
@@ -904,6 +904,13 @@ def test_a_server_s_port_in_a_har_is_no_connection(tmp_path: Path, ids: list[str
     entries = [entry | ({"_connectionId": number} if number else {}) for number in ids]
     path.write_text(json.dumps({"log": {"entries": entries}}))
     assert observe.read(path).transfers["client"].to_list() == clients
+
+
+def test_a_connection_may_have_the_number_of_a_server_s_port(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    line = {"remote_addr": "192.0.2.7", "connection": 443, "bytes_sent": 9000, "tcpinfo_rtt": 20_000}
+    path.write_text("\n".join(json.dumps(line | {"connection": number}) for number in (442, 443, 443, 444)))
+    assert observe.read(path).transfers["client"].to_list() == [0, 1, 1, 2]
 
 
 def test_a_har_of_webpagetest_has_the_bytes_of_its_sockets(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def _keys(numbers: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tu
 
 _HELD_AT_MOST_BYTES = 4 << 20
 """The most that Linux holds of a response that the program has written (tcp_wmem); how much it does takes cwnd."""
-_OVER_UDP = r'[\s"]HTTP/3(?:\.0)?(?:["\s]|$)|["\t](?:http/3|h3(?:-\d+)?|udp|UDP|icmp|ICMP)["\t]'
+_NOT_TCP = r'[\s"]HTTP/3(?:\.0)?(?:["\s]|$)|["\t](?:http/3|h3(?:-\d+)?|udp|UDP|icmp|ICMP)["\t]'
 """HTTP/3 in a request, and protocols in fields of their own: of JSON, W3C or Zeek."""
 _KEPT_S = 300.0
 """A client's port that was silent for longer names another connection: servers close idle ones earlier."""
@@ -212,10 +212,10 @@ def _connection(known: Sequence[str]) -> pl.Expr:
     texts = []
     address = pl.col("address") if "address" in known else pl.lit("")
     if "connection" in known:
-        number = pl.col("connection").cast(pl.String)
-        # In a HAR it may be the server's port.
-        number = pl.when(~number.is_in(["80", "443", "8080", "8443"])).then(number)
-        texts.append(pl.format("{} {}", address.fill_null(""), number))
+        number, of = pl.col("connection").cast(pl.String), address.fill_null("")
+        # In a HAR, which has no addresses of clients, it may be the server's port.
+        number = pl.when((of != "") | ~number.is_in(["80", "443", "8080", "8443"])).then(number)
+        texts.append(pl.format("{} {}", of, number))
     if "port" in known:
         texts.append(pl.format("{} {}", address, pl.col("port").cast(pl.String)))
     if "address" in known:
@@ -265,9 +265,9 @@ def _rows(path: Path, problems: Problems, form: Format, wrappers: Sequence[Wrapp
     for first, lines in pieces(path, problems):
         frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})
         frame = frame.with_columns(peeled(frame["text"], wrappers).alias("text")).filter(pl.col("text") != "")
-        over_udp = frame["text"].str.contains(_OVER_UDP)
-        problems.add("over UDP, and no connection of TCP", frame.filter(over_udp)["line"])
-        frame = frame.filter(~over_udp)
+        not_tcp = frame["text"].str.contains(_NOT_TCP)
+        problems.add("not over TCP", frame.filter(not_tcp)["line"])
+        frame = frame.filter(~not_tcp)
         if form.shape == "line":
             groups = frame["text"].str.extract_groups(form.pattern).struct.unnest()
             # A line that fits has this group, be it empty.

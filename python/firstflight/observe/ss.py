@@ -57,23 +57,23 @@ def socket_tables(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
 def _table(lines: pl.Series, place: int, problems: Problems) -> pl.DataFrame:
     """The sockets of these lines, the first of which has this number in the file."""
     numbered = pl.DataFrame({"place": pl.int_range(place, place + lines.len(), eager=True), "line": lines})
-    begun = pl.when(~_indented(pl.col("line"))).then("place")
-    numbered = numbered.with_columns(of=begun.forward_fill().fill_null(0))
+    begins, rtts = pl.when(~_indented(pl.col("line"))), pl.col("line").str.contains(r"\srtt:").cum_sum()
+    of, before = (begins.then(value).forward_fill().fill_null(0) for value in ("place", rtts))
+    numbered = numbered.with_columns(of=of.set_sorted(), again=rtts - before > 1)
     outer, inner = numbered.filter(pl.col("of") == pl.col("place")), numbered.filter(pl.col("of") != pl.col("place"))
     outer = outer.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("ends")).unnest("ends")
     is_named = pl.col("own").is_not_null()
     heads = outer.filter(is_named)
     # What stands after a line that is no socket, or is there twice, is another socket's, whose first line is missing.
-    again = pl.col("line").str.contains(r"\srtt:").cum_sum().over("of") > 1
-    inner = inner.with_columns(is_data=pl.col("of").is_in(heads["place"].implode()) & ~again)
+    inner = inner.with_columns(is_data=pl.col("of").is_in(heads["place"].implode()) & ~pl.col("again"))
     data = inner.filter("is_data").group_by("of").agg(pl.col("line").str.join(""))
     sockets = heads.select("place", "info", ends=pl.format("{} {}", "own", "other"))
     sockets = sockets.join(data, left_on="place", right_on="of", how="left", maintain_order="left")
     whole = pl.col("info").str.contains(" cwnd:", literal=True).fill_null(False)
     untold = sockets.filter(pl.col("line").is_null() & ~whole)["place"]
     sockets = sockets.filter(pl.col("line").is_not_null() | whole)
-    info = pl.col("info").fill_null("") + pl.col("line").fill_null("")
-    sockets = sockets.select("place", "ends", *_numbers(info))
+    sockets = sockets.with_columns(info=pl.col("info").fill_null("") + pl.col("line").fill_null(""))
+    sockets = sockets.select("place", "ends", *_numbers(pl.col("info")))
     beyond = pl.max_horizontal(pl.exclude("place", "ends")) >= _BEYOND
     beyond |= pl.any_horizontal(pl.col(name) >= 2**32 for name in _COUNTED)
     beyond |= pl.col("bytes_retrans") > pl.col("bytes_sent")
