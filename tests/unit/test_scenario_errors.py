@@ -54,6 +54,7 @@ WRONG: list[tuple[str, Any, str]] = [
         'tcp.congestion_control: the algorithm is missing; write for example { algorithm = "cubic", hystart = ... }',
     ),
     ("tcp.congestion_control", 3, "tcp.congestion_control: 3 is not an algorithm: write for example"),
+    ("tcp.congestion_control", {"hystat": "off"}, '{"hystat": "off"} is not an algorithm: write for example'),
     (
         "tcp.congestion_control",
         {"algorithm": "cubic", "hystart": "hystart++"},

@@ -358,9 +358,9 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
         if value.isdecimal() and "fixed" in variants:
             raise ValueError(f"{name}: {shown(value)} is text; write the number without quotes")
         value = {tag: value}
-    if isinstance(value, dict) and value and tag not in value:
-        key = next(iter(value))
-        fit = [kind for kind, table in variants.items() if key in map(friendly, table)] or list(variants)
+    key = next(iter(value), "") if isinstance(value, dict) and tag not in value else ""
+    fit = [kind for kind, table in variants.items() if key in map(friendly, table)]
+    if fit:
         raise ValueError(f'{name}: the {tag} is missing; write for example {{ {tag} = "{fit[0]}", {key} = ... }}')
     if not isinstance(value, dict) or not isinstance(value.get(tag), str):
         example = "3" if "fixed" in variants else f'"{next(iter(variants))}"'
