@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from firstflight.counted import listed
 from firstflight.errors import RequestError
 from firstflight.records.schema import CAPTURED, STORED
 from firstflight.scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario
@@ -195,11 +196,11 @@ def _check(path: str, values: list[Any]) -> None:
         raise RequestError(
             f"--vary {path} has {len(values)} value; write at least two, such as tcp.initial_window=3,10"
         )
-    shown = [toml_value(item) for item in values]
     amounts = list(map(_amount, values))
-    for item, amount in zip(shown, amounts, strict=True):
-        if amounts.count(amount) > 1:
-            raise RequestError(f"--vary {path} gives {item} twice: write each value once")
+    for amount in amounts:
+        equal = [toml_value(item) for item, of in zip(values, amounts, strict=True) if of == amount]
+        if len(equal) > 1:
+            raise RequestError(f"--vary {path}: {listed(equal)} are equal; write each value once")
 
 
 def _amount(item: Any) -> Any:
