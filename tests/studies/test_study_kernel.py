@@ -199,7 +199,7 @@ def two_dimensions(q: Quantities) -> list[Any]:
         (
             (),
             {"tables": lambda q: [observed(q.done, "iw")]},
-            'the median over iw of "done" with the dimensions iw',
+            '"done" has no median over iw: its dimensions are iw, draw; observed takes ',
         ),
         ((), {"tables": lambda q: [each(q.done.expand_dims("x"), "{value}")]}, '"done" still has the dimensions '),
         ((), {"tables": lambda q: [q.run]}, "these quantities were stored without their run; measure"),

@@ -509,8 +509,8 @@ def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> x
     if DRAW in values.dims or not over or not set(over) <= set(values.dims) or summary not in _SUMMARIES:
         there = ", ".join(map(str, values.dims))
         raise RequestError(
-            f'the {summary} over {", ".join(over) or "nothing"} of "{values.name}" with the dimensions {there}; take '
-            f"{', '.join(_SUMMARIES)} over dimensions of k.Observations"
+            f'"{values.name}" has no {summary} over {", ".join(over) or "nothing"}: its dimensions are {there}; '
+            f"observed takes {', '.join(_SUMMARIES)} over dimensions of k.Observations"
         )
     left = [str(key) for key in values.dims if key not in over]
     along = values.stack({REPLICATE + "s": over}).transpose(*left, ...)
