@@ -15,7 +15,9 @@ class TcpFields:
     min_mss: Bytes
     """Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`)."""
     mss_within_half_window: bool
-    """Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`)."""
+    """Segments of at most half of the peer's window at the end of the handshake, which is the first that counts as its
+    largest (Linux: `tcp_bound_to_half_wnd`, `tcp_create_openreq_child`).
+    """
     initial_window: int | str | dict[str, Any]
     """Initial window."""
     restart_window: int | str | dict[str, Any]
@@ -45,8 +47,8 @@ class TcpFields:
     window_scaling: bool
     """Offer the window scale option (RFC 7323)."""
     ignore_shrinking_duplicates: bool
-    """Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number
-    (Linux: `tcp_may_update_window`).
+    """Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence number;
+    an ACK that updates rwnd is no duplicate (Linux: `tcp_may_update_window`).
     """
     loose_sequence_check: bool
     """Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of

@@ -53,7 +53,8 @@ with_defaults! {
         mss_bytes: u32 = 1460,
         /// Smallest MSS that the peer is taken at its word for; 1 to 65535 (Linux: `tcp_min_snd_mss`).
         min_mss_bytes: u32 = 1,
-        /// Segments of at most half of the peer's window at the end of the handshake (Linux: `tcp_bound_to_half_wnd`).
+        /// Segments of at most half of the peer's window at the end of the handshake, which is the first that counts as its
+        /// largest (Linux: `tcp_bound_to_half_wnd`, `tcp_create_openreq_child`).
         mss_within_half_window: bool = false,
         /// Initial window.
         initial_window: InitialWindow = InitialWindow::Rfc6928,
@@ -82,7 +83,7 @@ with_defaults! {
         /// Offer the window scale option (RFC 7323).
         window_scaling: bool = true,
         /// Ignore a smaller rwnd, unless 0, of a segment that neither acknowledges new data nor has a later sequence
-        /// number (Linux: `tcp_may_update_window`).
+        /// number; an ACK that updates rwnd is no duplicate (Linux: `tcp_may_update_window`).
         ignore_shrinking_duplicates: bool = false,
         /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the
         /// timestamp of a duplicate is echoed.

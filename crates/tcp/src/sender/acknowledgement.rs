@@ -299,11 +299,9 @@ impl Sender {
     }
 
     fn save_cwnd(&mut self, reducing: bool) {
-        let controller = &self.controller;
-        // Linux, tcp_current_ssthresh.
-        let ssthresh = if reducing { controller.ssthresh() } else { controller.current_ssthresh() };
+        let (cwnd, ssthresh) = (self.controller.cwnd(), self.controller.current_ssthresh(reducing));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
-            scoreboard.reduction.save_cwnd(controller.cwnd(), ssthresh);
+            scoreboard.reduction.save_cwnd(cwnd, ssthresh);
         }
     }
 

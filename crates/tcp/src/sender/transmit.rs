@@ -302,10 +302,9 @@ impl Sender {
             (idle - 1) / self.rtt.rto(),
         );
         let before = self.controller.cwnd();
-        // Linux, tcp_current_ssthresh: not while cwnd is being reduced.
-        let reducing = self.recovery.scoreboard().is_some_and(Scoreboard::is_reducing);
-        if profile.restart_window == RestartWindow::Halving && !reducing {
-            self.controller.set_ssthresh(self.controller.current_ssthresh());
+        if profile.restart_window == RestartWindow::Halving {
+            let reducing = self.recovery.scoreboard().is_some_and(Scoreboard::is_reducing);
+            self.controller.set_ssthresh(self.controller.current_ssthresh(reducing));
         }
         if conn.profile.restart_window != RestartWindow::Off {
             if let Some(validation) = self.extras.validation_mut() {

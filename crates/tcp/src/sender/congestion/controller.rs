@@ -146,9 +146,10 @@ impl Controller {
         self.window.ssthresh.0
     }
 
-    /// ssthresh to return to, in bytes: at least three quarters of cwnd.
-    pub(crate) fn current_ssthresh(&self) -> u32 {
-        self.window.current_ssthresh().0
+    /// ssthresh to return to, in bytes: at least three quarters of cwnd, unless that is being reduced.
+    // Linux, tcp_current_ssthresh.
+    pub(crate) fn current_ssthresh(&self, reducing: bool) -> u32 {
+        if reducing { self.ssthresh() } else { self.window.current_ssthresh().0 }
     }
 
     pub(crate) fn set_cwnd(&mut self, bytes: u32) {

@@ -116,6 +116,13 @@ mod tests {
         start
     }
 
+    // Linux, tcp_current_ssthresh.
+    #[test]
+    fn three_quarters_of_cwnd_are_the_ssthresh_to_return_to_unless_cwnd_is_being_reduced() {
+        let reno = reno(SlowStartGrowth::AbcL1, 19_500, Some(10_000));
+        assert_eq!([false, true].map(|reducing| reno.current_ssthresh(reducing)), [13_000, 10_000]);
+    }
+
     #[test]
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
         let mut reno = reno(SlowStartGrowth::AbcL1, 10_000, Some(10_000));

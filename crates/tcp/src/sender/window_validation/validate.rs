@@ -54,7 +54,7 @@ impl Sender {
         let Some(validation) = self.extras.validation_mut() else { return };
         let left = validation.on_burst(now, &burst);
         if let Some(segments) = left.filter(|_| !self.controller.is_rate_based()) {
-            self.controller.set_ssthresh(self.controller.current_ssthresh());
+            self.controller.set_ssthresh(self.controller.current_ssthresh(false));
             self.controller.set_cwnd(segments * conn.handshake.mss());
             self.publish(conn, now, Trigger::ApplicationLimited);
         }
