@@ -947,9 +947,12 @@ def test_standard_input_and_the_parts_of_a_rotated_log_are_read_as_one(
     printed = run(monkeypatch, capsys, "-")
     assert printed.startswith("-: common or combined log\n")
     assert "responses    5\n" in printed
-    (tmp_path / "a.csv").write_text("rtt_ms,bytes\n20,1\n")
-    (tmp_path / "b.csv").write_text("rtt_ms,bytes\n30,2\n")
-    assert "left out" not in run(monkeypatch, capsys, tmp_path / "a.csv", tmp_path / "b.csv")
+    for before in ("", "sep=,\n"):
+        (tmp_path / "a.csv").write_text(f"{before}rtt_ms,p99,bytes\n20,9,1\n")
+        (tmp_path / "b.csv").write_text(f"{before}rtt_ms,p99,bytes\n30,9,2\n")
+        printed = run(monkeypatch, capsys, tmp_path / "a.csv", tmp_path / "b.csv")
+        assert "responses    2\n" in printed
+        assert "left out" not in printed
     capture = tmp_path / "c.pcap"
     capture.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20))
     assert "mergecap" in run(monkeypatch, capsys, capture, newer, status=2)

@@ -18,6 +18,8 @@ PARQUET = b"PAR1"
 # In a piece, the line (CSV) or row (Parquet) that it came from.
 PLACE = "place"
 _SEPARATORS = (",", "\t", ";")
+# Excel writes the separator in a line before the head.
+_EXCEL = "sep="
 _ROWS_AT_ONCE = 1 << 16
 # Of one record.
 _MOST_LINES = 100
@@ -35,7 +37,7 @@ class ColumnFile:
         self._leaves: dict[str, pl.Expr] = {}
         self.unit: Unit = "line"
         self._is_json = False
-        self._head = 1
+        self._head = ""
         if beginning.startswith(PARQUET):
             self.unit = "row"
             try:
@@ -51,12 +53,10 @@ class ColumnFile:
             self._is_json = True
             self.names = list(dict.fromkeys(name for row in rows for name, _ in leaves(row, lists=True)))
         else:
-            # Excel writes the separator in a line before.
-            texts = enumerate(beginning.decode("utf-8", errors="replace").splitlines(), 1)
-            heads = ((at, text) for at, text in texts if text.strip() and not text.startswith("sep="))
-            self._head, head = next(heads, (1, ""))
-            self._separator = max(_SEPARATORS, key=head.count)
-            self.names = [name.strip() for name in _fields(head, self._separator)]
+            texts = beginning.decode("utf-8", errors="replace").splitlines()
+            self._head = next((text for text in texts if text.strip() and not text.startswith(_EXCEL)), "")
+            self._separator = max(_SEPARATORS, key=self._head.count)
+            self.names = [name.strip() for name in _fields(self._head, self._separator)]
 
     def rows(self, names: Sequence[str], problems: Problems) -> Iterator[pl.DataFrame]:
         """The columns with these names and `place`, in pieces. Of CSV all are text; lines with another number of fields
@@ -71,7 +71,9 @@ class ColumnFile:
             if self._is_json:
                 yield _json_rows(frame, names, problems)
                 continue
-            frame = frame.filter(pl.col(PLACE) > self._head, pl.col("line").str.strip_chars() != "")
+            line = pl.col("line")
+            # Of joined tables each has its head.
+            frame = frame.filter(line.str.strip_chars() != "", line != self._head, ~line.str.starts_with(_EXCEL))
             quoted = self._quoted(frame)
             frame = frame.with_columns(pl.col("line").str.split(self._separator))
             if quoted.height:

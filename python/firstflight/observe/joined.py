@@ -1,6 +1,5 @@
 """Several files as one: the parts of a rotated log, and standard input."""
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ STANDARD_INPUT = Path("-")
 @contextmanager
 def joined(files: Sequence[Path]) -> Iterator[Path]:
     """One file with the contents of these, unpacked and in this order: itself if it is alone, else a copy for as long
-    as the context lasts. The head of a table counts once.
+    as the context lasts.
 
     RequestError for a file that is not there or stands twice, and for captures; MachineError without room for the copy.
     """
@@ -46,7 +45,6 @@ def joined(files: Sequence[Path]) -> Iterator[Path]:
 
 
 def _contents(files: Sequence[Path]) -> Iterator[bytes]:
-    head = None
     for file in map(or_packaged, files):
         if file == STANDARD_INPUT:
             raise RequestError("- is standard input and is read alone; name files, or write all of them to it")
@@ -54,16 +52,10 @@ def _contents(files: Sequence[Path]) -> Iterator[bytes]:
         try:
             if capture.recognizes(begins(file)):
                 raise RequestError(f"{file} is a capture; captures are joined first: mergecap -w all.pcapng FILE...")
-            last = b"\n"
-            for number, content in enumerate(unpacked(file)):
-                first = content.split(b"\n", 1)[0] if number == 0 else None
-                # The names of columns.
-                if first is not None and first == head and not re.search(rb"\d", first):
-                    content = content[len(first) + 1 :]
-                head = head or first
+            content = b"\n"
+            for content in unpacked(file):
                 yield content
-                last = content or last
-            if not last.endswith(b"\n"):
+            if not content.endswith(b"\n"):
                 yield b"\n"
         except OSError as error:
             raise RequestError(f"{file} cannot be read: {error.strerror or error}") from None
