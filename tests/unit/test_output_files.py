@@ -206,7 +206,7 @@ def test_a_cell_is_written_where_no_thread_can_be_started(tmp_path: Path, monkey
     def refuse(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    files._syncing.cache_clear()
+    files._sync_threads.cache_clear()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     files.write_directory(tmp_path / "cell", [("a", b"1"), ("b", b"22")])

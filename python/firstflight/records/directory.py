@@ -84,8 +84,8 @@ def read_document(directory: Path) -> dict[str, Any] | None:
     path = directory / DOCUMENT
     content = b""
     with files.readable(path):
-        # Nothing comes out of a pipe that nobody writes.
-        if path.exists() and not path.is_fifo():
+        # Opening a pipe that has no writer blocks.
+        if path.is_file():
             content = read_bytes(path, _MOST_BYTES)
         cells = stored_cells(directory)
     try:

@@ -140,7 +140,7 @@ def to_parquet(frame: pl.DataFrame | pl.LazyFrame, buffer: IO[bytes], metadata: 
 
 
 def _opened(path: Path) -> io.BufferedReader:
-    """The file at `path`; FileNotFoundError for a pipe, out of which nothing comes that nobody writes."""
+    """The file at `path`. FileNotFoundError for a pipe, too: opening one that has no writer blocks."""
     if not path.is_file():
         raise FileNotFoundError(path)
     return path.open("rb")
@@ -197,20 +197,20 @@ def size_bytes(directory: Path) -> int:
 
 
 def _sync(written: Sequence[BinaryIO]) -> None:
-    """At once, for the file system to make one commit of them: one after the other, each waits for its own. So they do
-    where the system starts no further thread.
+    """Sync the files in parallel, for the file system to make one commit of them; one after the other, each with a
+    commit of its own, where the system starts no further thread.
     """
     descriptors = [file.fileno() for file in written]
     try:
-        list(_syncing(os.getpid()).map(os.fsync, descriptors))
+        list(_sync_threads(os.getpid()).map(os.fsync, descriptors))
     except RuntimeError:
         for descriptor in descriptors:
             os.fsync(descriptor)
 
 
 @cache
-def _syncing(process: int) -> ThreadPoolExecutor:
-    """Threads that ask for it, as starting new ones takes twice the CPU time of asking. A forked process has none."""
+def _sync_threads(process: int) -> ThreadPoolExecutor:
+    """Threads that are kept, as starting them takes twice the CPU time of a sync. A forked process has none of them."""
     return ThreadPoolExecutor(_FILES_AT_ONCE)
 
 

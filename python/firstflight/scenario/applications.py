@@ -16,7 +16,7 @@ from firstflight.scenario.laws import Constant, CountLaw, Planned, SizeLaw, Time
 from firstflight.scenario.queries import Names
 from firstflight.scenario.tcp import Tcp
 from firstflight.scenario.tls import TlsKey
-from firstflight.scenario.units import Bytes, Bytes32, Content, Duration
+from firstflight.scenario.units import Bytes, Bytes32, Duration, PositiveBytes
 
 # The native module counts them in 32 bits.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
@@ -134,7 +134,7 @@ class FileTransfer(TcpApplication):
     size: SizeLaw | Literal["row"] = Field(
         description='file size (distribution); `"row"`: the column `bytes` of a population\'s table'
     )
-    request: Content = Field(default=Bytes("80B"), description="size of the request")
+    request: PositiveBytes = Field(default=Bytes("80B"), description="size of the request")
     idle_time: TimeLaw = Field(
         default="0s",
         validate_default=True,
@@ -200,7 +200,7 @@ class WebPage(TcpApplication):
     inline_count: CountLaw = Field(
         default=3, validate_default=True, description="in-line objects per page (distribution of numbers)"
     )
-    request: Content = Field(default=Bytes("300B"), description="size of a request")
+    request: PositiveBytes = Field(default=Bytes("300B"), description="size of a request")
     think_time: TimeLaw | None = Field(
         default=None,
         description="think time from the end of a page to the next (distribution); default: this or `load`",
@@ -331,7 +331,7 @@ class Video(TcpApplication):
         description="player buffer, in chunks: the first ones are requested one after another, each further one when a "
         "chunk has been played; playback starts with the first request",
     )
-    request: Content = Field(default=Bytes("300B"), description="size of a request")
+    request: PositiveBytes = Field(default=Bytes("300B"), description="size of a request")
 
     planned: ClassVar[str] = "chunk request_bytes interval_ns buffer_chunks"
 
@@ -352,7 +352,7 @@ class Arrivals(TcpApplication):
 
     kind: Literal["arrivals"] = "arrivals"
     size: SizeLaw = Field(description="file size (distribution)")
-    request: Content = Field(default=Bytes("80B"), description="size of a request")
+    request: PositiveBytes = Field(default=Bytes("80B"), description="size of a request")
     idle_time: TimeLaw | None = Field(
         default=None, description="interarrival time per client (distribution); default: this or `load`"
     )

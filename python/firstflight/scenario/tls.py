@@ -13,7 +13,7 @@ from firstflight.counted import nearest
 from firstflight.scenario.laws import SizeLaw, law_plan, mean
 from firstflight.scenario.paths_table import MOST_EXCHANGES
 from firstflight.scenario.table import ScenarioTable
-from firstflight.scenario.units import Bytes, Bytes32, Content, Duration
+from firstflight.scenario.units import Bytes, Bytes32, Duration, PositiveBytes
 
 # Of a certificate without its key and signature, in a Certificate message.
 _CERTIFICATE = 230
@@ -117,12 +117,12 @@ class Tls(ScenarioTable):
     tickets: Bytes32 | None = Field(
         default=None, description="session tickets, sent before the first response; default: `510B` (two of OpenSSL)"
     )
-    record_size: Content | None = Field(
+    record_size: PositiveBytes | None = Field(
         default=None,
         description="largest payload of a TLS record; no byte is usable before its whole record has arrived; default: "
         "`16KiB`, with `flights` no records",
     )
-    write_size: Content = Field(
+    write_size: PositiveBytes = Field(
         default=Bytes("4096B"),
         description="bytes per write of a flight; the last segment of each write may be short; OpenSSL has 4096",
     )

@@ -241,4 +241,4 @@ def within(*bounds: tuple[str, int]) -> AfterValidator:
 
 # Sizes that the native module counts in 32 bits.
 Bytes32 = Annotated[Bytes, within(("<=", 2**32 - 1))]
-Content = Annotated[Bytes32, within((">=", 1))]
+PositiveBytes = Annotated[Bytes32, within((">=", 1))]

@@ -411,7 +411,7 @@ class Quantities:
         return Quantities(self.arrays(), self._run, partial(self._at, labels))
 
     def _at(self, labels: Mapping[str, Any], quantity: Quantity, _: xr.DataArray) -> xr.DataArray:
-        """Read by its name, so that this notes what is read."""
+        """The array at these labels, read by its name, so that `read` lists it."""
         array: xr.DataArray = getattr(self, quantity.name)
         return array.sel({key: label for key, label in labels.items() if key in array.dims}, drop=True)
 
