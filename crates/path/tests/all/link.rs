@@ -30,7 +30,7 @@ fn a_packet_arrives_after_its_serialization_and_the_delay() {
 }
 
 #[test]
-fn packets_that_find_the_line_busy_wait_for_it_in_order() {
+fn packets_that_find_the_link_busy_wait_for_it_in_order() {
     let mut link = link(&t1(drop_tail(25, false)));
     for packet in 1..=3 {
         assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), LinkOutcome::Arrives((packet * 8 + 50) * MILLISECOND));

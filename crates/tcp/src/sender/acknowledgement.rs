@@ -64,7 +64,7 @@ impl Sender {
             self.timers.retries = 0;
         }
         // Linux, FLAG_WIN_UPDATE: neither a closed window nor a later sequence number makes a duplicate.
-        let updates = conn.profile.ignore_shrinking_duplicates && !advanced && self.snd.may_update_window(seq, window);
+        let updates = !advanced && conn.profile.ignore_shrinking_duplicates && self.snd.may_update_window(seq, window);
         let window_changed = ack >= prior_una && self.update_peer_window(conn, seq, ack, window, advanced);
         if !advanced && prior_flight == 0 && self.recovery.scoreboard().is_some() {
             self.on_ack_of_nothing(conn, now, window_changed);
