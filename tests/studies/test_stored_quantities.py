@@ -73,7 +73,7 @@ def test_kept_quantities_are_those_of_the_records(directory: Path, study: Declar
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
-def test_a_pipe_that_nobody_writes_is_not_waited_for(directory: Path, study: DeclaredStudy, read: list[Run]) -> None:
+def test_a_pipe_without_a_writer_is_not_waited_for(directory: Path, study: DeclaredStudy, read: list[Run]) -> None:
     for name in (QUANTITIES, DOCUMENT):
         (directory / name).rename(directory / f"{name}.1")
         os.mkfifo(directory / name)
