@@ -202,6 +202,7 @@ def two_dimensions(q: Quantities) -> list[Any]:
             '"done" has no median over iw: its dimensions are iw, draw; observed takes ',
         ),
         ((), {"tables": lambda q: [each(q.done.expand_dims("x"), "{value}")]}, '"done" still has the dimensions '),
+        ((), {"answer": lambda q: [each(q.done.sel(iw=3), "{value}")]}, '"done" has no dimension left, so no label; '),
         ((), {"tables": lambda q: [q.run]}, "these quantities were stored without their run; measure"),
         ((), {"tables": lambda q: [table("t", "T", "", [])]}, 'table "t" has no quantity; give at least one'),
         ((), {"tables": lambda q: [table("t", "T", "", [q.done, q.done])]}, 'two quantities are called "done"'),

@@ -643,9 +643,11 @@ def value(array: xr.DataArray) -> float:
 
 def each(array: xr.DataArray, words: str) -> str:
     """`words` for each label of the one dimension, such as "{value:.1f}% at {label} ms", separated by commas.
-    ValueError if others remain.
+    ValueError if others remain, or none does.
     """
-    key = next(str(key) for key in array.dims if key != DRAW)
+    key = next((str(key) for key in array.dims if key != DRAW), None)
+    if key is None:
+        raise ValueError(f'"{array.name}" has no dimension left, so no label; write value(...)')
     labels, values = map(plain, array[key].values), _by_cell(array, (key,))[:, 0]
     return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values, strict=True))
 
