@@ -132,8 +132,8 @@ def compare_arms(
     if rows.is_empty():
         first, second = (counted(arm.height, "connection") for arm in arms)
         raise RequestError(
-            f"{before}, {first}, and {after}, {second}, have no RTTs and sizes in common (cells with {LEAST_IN_CELL} "
-            "connections of each); compare more data, or data of like users"
+            f"no cell of RTT and size has {LEAST_IN_CELL} connections of each: {before} has {first}, {after} {second}; "
+            "compare more data, or data of similar users"
         )
     sides = [
         Side(
