@@ -43,9 +43,15 @@ def test_a_measured_distribution_without_an_end_is_refused(tmp_path):
         read_points("endless", tmp_path)
 
 
-def test_a_run_whose_document_has_no_end_is_refused(tmp_path):
-    (tmp_path / "run.json").symlink_to("/dev/zero")
+def test_a_run_whose_document_is_too_long_or_a_device_is_refused(tmp_path):
+    document = tmp_path / "run.json"
+    with document.open("wb") as file:
+        file.truncate((256 << 20) + 1)
     with pytest.raises(RequestError, match="it has more than 256 MiB"):
+        Run.open(tmp_path)
+    document.unlink()
+    document.symlink_to("/dev/zero")
+    with pytest.raises(RequestError, match=r"its run\.json was not written by firstflight"):
         Run.open(tmp_path)
 
 

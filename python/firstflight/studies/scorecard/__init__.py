@@ -16,6 +16,16 @@ from firstflight.studies.scorecard.scheme import Scheme, scheme
 
 NAME, REFERENCE = "scorecard", "cubic"
 CHANGE = Metric("change", "Change", 2)
+# Sections of RFC 9743 that no case measures.
+LEFT_OUT = [
+    (
+        "5.3.1",
+        "Differences with congestion control principles",
+        "Not a measurement: the proposal explains its deviations from RFC 2914 and RFC 7141.",
+    ),
+    ("7.6", "Misbehaving nodes", "Not modeled: simulated receivers and routers follow their protocols."),
+    ("7.10", "Multipath transport", "Not modeled: a connection has one path."),
+]
 
 __all__ = ["NAME", "REFERENCE", "Judged", "Scheme", "Scorecard", "scheme"]
 
@@ -80,10 +90,7 @@ class Scorecard(DeclaredStudy):
         """Every case of the RFC, in its order."""
         q = self.quantities(run)
         lacking = [case.row() for case in self._lacking]
-        left_out = [
-            Judged("", case["section"], case["title"], case["reason"], "not applicable")
-            for case in self._declared["left_out"]
-        ]
+        left_out = [Judged("", section, title, reason, "not applicable") for section, title, reason in LEFT_OUT]
         return in_order([*(case.judged(q) for case in self._cases), *lacking, *left_out])
 
     def case_counts(self, run: Run) -> dict[str, dict[Verdict, int]]:
