@@ -19,6 +19,7 @@ import runpy
 import socket
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
@@ -96,6 +97,8 @@ def _answer(runner: Runner, testbed: Testbed, message: dict[str, Any]) -> None:
     except FirstflightError as error:
         runner.send({"id": answer["id"], "error": str(error), "kind": _KINDS.get(type(error), "other")})
     except (OSError, NetlinkError) as error:
+        # If a process of the testbed has just died, its watcher ends the testbed meanwhile, and says the reason.
+        time.sleep(0.5)
         sentence = f"the kernel refuses a feature that {message['do']} needs: {error}"
         runner.send({"id": answer["id"], "error": sentence, "kind": _KINDS[MachineError]})
     except Exception as error:
