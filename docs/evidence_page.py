@@ -105,7 +105,7 @@ def _write(name: str, kept: dict[str, Any]) -> None:
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def judged_again(name: str) -> dict[str, Any]:
+def with_current_claims(name: str) -> dict[str, Any]:
     """The stored results of the study called `name`, with claims and answer by its current code and the stored
     quantities; unchanged if none are stored. RequestError where they need another quantity.
     """
@@ -345,9 +345,9 @@ def names() -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Keep runs and make their pages; without arguments judge the claims of all studies again and make all pages."""
+    """Store the runs named, or without arguments judge the claims of all studies again; then make the pages."""
     for name in [store(directory) for directory in arguments[1:]] or names():
-        _write(name, judged_again(name))
+        _write(name, with_current_claims(name))
         for path, text in (
             (EVIDENCE / f"{name}.claims.csv", claims_file(name)),
             (EVIDENCE / f"{name}.md", page(name)),

@@ -54,9 +54,9 @@ def test_what_is_kept_are_the_claims_that_the_study_has_now(name: str) -> None:
         assert isinstance(study, DeclaredStudy)
         assert [claim["id"] for claim in kept["claims"]] == study.claim_ids(kept["engine"])
         return
-    judged = _pages().judged_again(name)
-    assert judged["answer"] == kept["answer"]
-    for now, before in zip(judged["claims"], kept["claims"], strict=True):
+    current = _pages().with_current_claims(name)
+    assert current["answer"] == kept["answer"]
+    for now, before in zip(current["claims"], kept["claims"], strict=True):
         numbers = {of: before[of] for of in ("found", "low", "high") if before[of] is not None}
         # Sums differ between processors in their last digits.
         assert now == before | {of: pytest.approx(number, 1e-9, 1e-9) for of, number in numbers.items()}
@@ -134,7 +134,7 @@ def test_a_claim_of_a_quantity_that_is_not_stored_needs_a_run(monkeypatch: pytes
     with pytest.raises(
         firstflight.RequestError, match=r'no quantity "download"; .*for others, run queues, and store it'
     ):
-        _pages().judged_again("queues")
+        _pages().with_current_claims("queues")
 
 
 def test_a_whole_run_is_stored_as_it_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _AGAIN = "; if the machine is busy, run the same command again later"
 _NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "impairments"}
 # With these it cannot be said when a single packet arrives, only before when it does not.
 _NO_STEADY_TIME = {"rate_schedule", "impairments"}
-# A stall of the machine spoils a check as it spoils a transfer; a wrong setting spoils all.
+# A machine that stalls can fail one try; a wrong setting fails them all.
 _TRIES = 6
 # Before the second try, and twice as long before each further one: a machine that is busy for seconds must not end a
 # campaign of an hour.

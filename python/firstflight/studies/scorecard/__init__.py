@@ -17,7 +17,7 @@ from firstflight.studies.scorecard.scheme import Scheme, scheme
 NAME, REFERENCE = "scorecard", "cubic"
 CHANGE = Metric("change", "Change", 2)
 # Sections of RFC 9743 that no case measures.
-LEFT_OUT = [
+NOT_MEASURED = [
     (
         "5.3.1",
         "Differences with congestion control principles",
@@ -90,8 +90,8 @@ class Scorecard(DeclaredStudy):
         """Every case of the RFC, in its order."""
         q = self.quantities(run)
         lacking = [case.row() for case in self._lacking]
-        left_out = [Judged("", section, title, reason, "not applicable") for section, title, reason in LEFT_OUT]
-        return in_order([*(case.judged(q) for case in self._cases), *lacking, *left_out])
+        not_measured = [Judged("", section, title, reason, "not applicable") for section, title, reason in NOT_MEASURED]
+        return in_order([*(case.judged(q) for case in self._cases), *lacking, *not_measured])
 
     def case_counts(self, run: Run) -> dict[str, dict[Verdict, int]]:
         """The number of cases by verdict: of own flows, of others, without results."""

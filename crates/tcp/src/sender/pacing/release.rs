@@ -13,7 +13,7 @@ impl Sender {
     }
 
     /// The handshake is complete or an ACK was processed: the rate of the window from here on.
-    // Linux, tcp_cong_control: a timeout or an idle time changes cwnd and leaves the rate.
+    // Linux, tcp_cong_control: a timeout or an idle period changes cwnd, not the pacing rate.
     pub(crate) fn pace_window(&mut self, conn: &Connection) {
         let Some(pacer) = self.extras.pacer_mut() else { return };
         if let PacedBy::Window(rules) = &pacer.by {
